@@ -12,3 +12,5 @@ pub mod graph;
 pub mod policy;
 
 pub mod engine;
+
+pub mod store;

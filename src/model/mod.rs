@@ -1,5 +1,27 @@
 //! GROUND: plain data. What a task, a run and an attempt are, and which words we use for them.
 
+mod date;
+mod definition;
+mod ids;
+mod instant;
+pub mod journal;
+mod params;
 mod problem;
+mod rows;
+mod state;
+mod words;
 
+pub use date::Date;
+pub use definition::{
+    Backoff, DagDef, Dependency, EdgeKind, OffsetUnit, ScheduleDef, TaskDef, TaskPolicy, Which,
+};
+pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
+pub use instant::Instant;
+pub use params::{Param, ParamType};
 pub use problem::{Problem, SpecError};
+pub use rows::{
+    AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, RunRow,
+    ScopeLease, TaskRunRow,
+};
+pub use state::{ARROWS, Outcome, RunState, State, StopReason, Trigger};
+pub use words::UnknownWord;

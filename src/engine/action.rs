@@ -1,0 +1,169 @@
+//! The closed list of what a decision may do: to the world, to the store, and after the commit.
+
+use std::fmt;
+
+use crate::model::{
+    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, RunState, State, StopReason,
+    TaskRunId, Token,
+};
+
+/// A task run by its place: the run, and the index of its task in the run's plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskRunRef {
+    /// The run.
+    pub run: RunId,
+    /// Index in the run.
+    pub index: u32,
+}
+
+/// What is to happen. Moves, creates and ends are committed in one transaction; only then are the
+/// effects performed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// Runs to make, with all their task runs.
+    pub creates: Vec<CreateRun>,
+    /// Arrows to take, in this order.
+    pub moves: Vec<Move>,
+    /// Attempts that begin.
+    pub starts: Vec<Start>,
+    /// Attempts that end.
+    pub ends: Vec<End>,
+    /// Stops to put on leases before the first signal.
+    pub stops: Vec<LeaseStop>,
+    /// Slots that come back although their attempt ended earlier.
+    pub releases: Vec<TaskRunRef>,
+    /// Runs whose derived state changes.
+    pub run_moves: Vec<RunMove>,
+    /// What to do after the commit.
+    pub effects: Vec<Effect>,
+    /// Pools to resize: name (none: the default pool) and slots.
+    pub pools: Vec<(Option<String>, u32)>,
+    /// Reports that came too late or from the wrong attempt; journalled, nothing else.
+    pub late: Vec<Late>,
+}
+
+/// A run to make. Ids are those the world expects to be next; the commit refuses them when
+/// another process took them meanwhile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateRun {
+    /// The run's row.
+    pub row: RunRow,
+    /// What it is to do.
+    pub plan: PlanRef,
+}
+
+/// A shared plan inside a decision; two are equal when they are the same plan.
+#[derive(Clone)]
+pub struct PlanRef(pub std::sync::Arc<super::Plan>);
+
+impl PartialEq for PlanRef {
+    fn eq(&self, other: &Self) -> bool {
+        std::sync::Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for PlanRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Plan({}, {} tasks)", self.0.dag, self.0.tasks.len())
+    }
+}
+
+/// One arrow taken by one task run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Move {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// Its id.
+    pub id: TaskRunId,
+    /// Where it stood.
+    pub from: State,
+    /// Everything that changes of it, its new state included.
+    pub to: Progress,
+    /// When.
+    pub when: Instant,
+}
+
+/// An attempt that begins; its row and its lease are inserted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// The attempt.
+    pub attempt: AttemptStart,
+    /// When its own time is over.
+    pub timeout_at: Option<Instant>,
+}
+
+/// An attempt that ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// What to write into its row.
+    pub end: AttemptEnd,
+    /// False where its thread still runs: the lease stays, and the slot with it.
+    pub released: bool,
+}
+
+/// A stop to note on the lease of a live attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseStop {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// Its id.
+    pub id: TaskRunId,
+    /// Why and until when.
+    pub stop: super::Stop,
+}
+
+/// A run whose derived state changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunMove {
+    /// The run.
+    pub run: RunId,
+    /// Where it stood.
+    pub from: RunState,
+    /// Where it stands.
+    pub to: RunState,
+    /// When it ended; none while it can move.
+    pub finished_at: Option<Instant>,
+    /// Whether all of it was asked to stop; kept with the run.
+    pub cancel_requested: bool,
+}
+
+/// What to do after the commit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Hand this attempt to its executor.
+    Start(TaskRunRef, AttemptStart),
+    /// Ask this attempt to stop.
+    Stop {
+        /// Which task run.
+        at: TaskRunRef,
+        /// Which attempt.
+        attempt_no: u32,
+        /// Its token.
+        token: Token,
+        /// Why.
+        reason: StopReason,
+        /// How long it may take.
+        grace_ms: i64,
+    },
+    /// Tell whoever waits that this run cannot move any more.
+    RunEnded(RunId),
+}
+
+/// A report that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// The attempt it claims to be.
+    pub attempt_no: u32,
+    /// Its token.
+    pub token: Token,
+    /// What it said.
+    pub outcome: crate::model::Outcome,
+    /// When it arrived.
+    pub when: Instant,
+}

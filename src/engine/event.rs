@@ -1,0 +1,136 @@
+//! The closed list of what may happen to the world.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Plan;
+use super::action::TaskRunRef;
+use crate::model::{
+    AttemptRecord, Date, Instant, NodeId, Outcome, RunId, ScheduleId, StopReason, Token, Trigger,
+};
+
+/// Something that happened, or that somebody asked for.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A run is to be made.
+    CreateRun(NewRun),
+    /// An attempt has ended, says its executor.
+    AttemptEnded(Report),
+    /// The thread or tree of an attempt whose end was already recorded is gone at last.
+    AttemptReleased {
+        /// Which task run.
+        at: TaskRunRef,
+        /// Which attempt.
+        attempt_no: u32,
+        /// Its token.
+        token: Token,
+    },
+    /// Time has passed: timers may be due.
+    Tick,
+    /// Slots may be free: start what is first in the queue.
+    Dispatch,
+    /// Stop a run, or some of its task runs, for good.
+    Cancel {
+        /// The run.
+        run: RunId,
+        /// Only these of its task runs; none is all, and the run with them.
+        only: Option<Vec<u32>>,
+        /// How long live attempts may take to end by themselves; none is each task's own grace.
+        grace_ms: Option<i64>,
+    },
+    /// Stop all live attempts without harm to their budgets: an orderly shutdown.
+    Interrupt {
+        /// How long live attempts may take to end by themselves.
+        grace_ms: i64,
+    },
+    /// Run again what is final.
+    Rerun {
+        /// The run.
+        run: RunId,
+        /// What of it.
+        what: RerunWhat,
+    },
+    /// A node is gone with everything that ran on it.
+    NodeLost {
+        /// The node.
+        node: NodeId,
+    },
+    /// A pool has this many slots from now on.
+    PoolSized {
+        /// The pool; none is the default pool of this node.
+        pool: Option<String>,
+        /// Its slots.
+        slots: u32,
+    },
+}
+
+/// What of a run is to be run again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RerunWhat {
+    /// Everything that did not succeed and was not skipped.
+    Failed,
+    /// These task runs.
+    Only(Vec<u32>),
+    /// These task runs and all that is downstream of them.
+    WithDownstream(Vec<u32>),
+}
+
+/// A run to be made.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// What it is to do.
+    pub plan: Arc<Plan>,
+    /// The instant it is meant for.
+    pub nominal_at: Instant,
+    /// The day its data belongs to.
+    pub biz_date: Date,
+    /// Its data interval.
+    pub interval: (Instant, Instant),
+    /// Zone in which its dates are reckoned.
+    pub timezone: String,
+    /// What makes it.
+    pub trigger: Trigger,
+    /// Whether it occupies the unique key (dag, nominal_at).
+    pub timed: bool,
+    /// Whether an author is watching: no retries unless asked for.
+    pub interactive: bool,
+    /// Who asks.
+    pub requested_by: Option<String>,
+    /// Values of its parameters, checked.
+    pub params: Map<String, Value>,
+    /// The schedule it comes from.
+    pub schedule_id: Option<ScheduleId>,
+    /// Only these tasks run; the others are SKIPPED from the start. None is all.
+    pub only: Option<Vec<u32>>,
+}
+
+/// What an executor says of the end of an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// Which attempt.
+    pub attempt_no: u32,
+    /// Its token: a report without the current one changes nothing.
+    pub token: Token,
+    /// How it ended, as the executor saw it.
+    pub outcome: Outcome,
+    /// Its result as JSON text, if it succeeded with one.
+    pub result: Option<Arc<str>>,
+    /// Where a large result is.
+    pub result_uri: Option<String>,
+    /// What was seen of it.
+    pub record: AttemptRecord,
+    /// False where its thread still runs: its slot stays held until `AttemptReleased`.
+    pub released: bool,
+}
+
+/// A stop that was asked for and has not ended yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Why.
+    pub reason: StopReason,
+    /// When the attempt is given up if it has not ended by then.
+    pub give_up_at: Instant,
+}

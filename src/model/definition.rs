@@ -1,0 +1,303 @@
+//! What an author defined, checked and resolved: dags, tasks, edges and schedules.
+//!
+//! These are the forms that are stored (as immutable versions) and that the engine reads. The
+//! form an author writes, with its shorthands, is in `spec`; only `spec` makes these.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::words::words;
+use super::{Date, Param};
+
+/// A named group of tasks whose runs belong together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DagDef {
+    /// Stable name; see `key::check_name`.
+    pub key: String,
+    /// Text to show instead of the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doc: Option<String>,
+    /// Who answers for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Words to find it by: `key` or `key=value`, sorted, without duplicates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// IANA zone of its dates where no schedule says otherwise; never empty.
+    pub timezone: String,
+    /// How many of its runs may be live at once.
+    pub max_active_runs: u32,
+    /// The file it was read from, as the author would name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_file: Option<String>,
+    /// When it fires; each bound to the whole dag.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<ScheduleDef>,
+    /// Its tasks, in the order the author wrote them.
+    pub tasks: Vec<TaskDef>,
+}
+
+/// A time rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleDef {
+    /// Stable name, unique in its dag: by default `default`, then `default_2` and so on.
+    pub name: String,
+    /// The cron line, `@daily`, `every 6h` or `at <instant>`, as authored.
+    pub expression: String,
+    /// IANA zone, never empty.
+    pub timezone: String,
+    /// First nominal local date, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<Date>,
+    /// Last nominal local date, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<Date>,
+    /// Days from the nominal local date to the business date; none is the default rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub biz_offset: Option<i32>,
+    /// Values for the run's parameters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, Value>,
+    /// No new fires while true. Registering again does not undo a pause made elsewhere.
+    #[serde(default)]
+    pub paused: bool,
+}
+
+/// One task, as one immutable version has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskDef {
+    /// Name inside its dag.
+    pub name: String,
+    /// What runs: `python`, `noop`, ...
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `package.module:function`, or how the author's process finds the function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler: Option<String>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doc: Option<String>,
+    /// Who answers for it; resolved from the dag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Its category, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// The asset it writes; several tasks on one asset differ by `resource_key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// Separates several tasks on one resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_key: Option<String>,
+    /// How the type runs (SQL text, URL, image); the type's own schema.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, Value>,
+    /// Static values given to the handler.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, Value>,
+    /// Typed parameters whose values come with the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub param_schema: Vec<Param>,
+    /// Handler arguments that are results of upstream tasks: argument name to task name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
+    /// Handler arguments that the run fills by itself (`biz_date`, `ctx`, ...).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injected: Vec<String>,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<Dependency>,
+    /// How it is retried, stopped and queued.
+    pub policy: TaskPolicy,
+    /// The version the author wrote, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authored_version: Option<u32>,
+    /// Fingerprint of the handler's source, so that changed code is a new version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_hash: Option<String>,
+    /// Where the handler is defined: `file:line`. Not part of the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The author's own data; never read by the core.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ext: BTreeMap<String, Value>,
+}
+
+words! {
+    /// When an edge holds.
+    pub enum EdgeKind {
+        /// The upstream is SUCCESS.
+        Success = "SUCCESS", 0;
+        /// The upstream is final, whatever the outcome.
+        Completed = "COMPLETED", 1;
+        /// The upstream is SUCCESS and its output matches a pattern.
+        OutputMatch = "OUTPUT_MATCH", 2;
+        /// The upstream is SUCCESS and its asset is declared ready.
+        DataReady = "DATA_READY", 3;
+        /// Always: lineage only.
+        Weak = "WEAK", 4;
+    }
+}
+
+words! {
+    /// What an offset counts in.
+    pub enum OffsetUnit {
+        /// Calendar days.
+        Day = "day", 0;
+        /// Weeks.
+        Week = "week", 1;
+        /// Calendar months.
+        Month = "month", 2;
+        /// Fires of the upstream.
+        Slot = "slot", 3;
+    }
+}
+
+words! {
+    /// Which of several upstream runs of a period count.
+    pub enum Which {
+        /// Every one.
+        All = "all", 0;
+        /// The last one.
+        Last = "last", 1;
+        /// At least one.
+        Any = "any", 2;
+    }
+}
+
+/// An edge of a task version. Negative offsets are earlier.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dependency {
+    /// Full key of the upstream: `dag.task`.
+    pub upstream: String,
+    /// When it holds.
+    pub kind: EdgeKind,
+    /// First period looked at, relative to the dependent's business date.
+    #[serde(default)]
+    pub offset_from: i32,
+    /// Last period looked at.
+    #[serde(default)]
+    pub offset_to: i32,
+    /// Unit of both.
+    pub offset_unit: OffsetUnit,
+    /// Which of several upstream runs count.
+    pub which: Which,
+    /// Pattern of an OUTPUT_MATCH edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+}
+
+impl Dependency {
+    /// A plain edge: `upstream` of the same run must succeed.
+    pub fn on_success(upstream: impl Into<String>) -> Self {
+        Dependency {
+            upstream: upstream.into(),
+            kind: EdgeKind::Success,
+            offset_from: 0,
+            offset_to: 0,
+            offset_unit: OffsetUnit::Day,
+            which: Which::All,
+            pattern: None,
+        }
+    }
+
+    /// Whether it takes part in the cycle check: WEAK edges and edges to an earlier period do not.
+    pub fn can_close_a_cycle(&self) -> bool {
+        self.kind != EdgeKind::Weak && self.offset_to >= 0
+    }
+}
+
+words! {
+    /// How the delay between attempts grows.
+    pub enum Backoff {
+        /// The same delay each time.
+        Fixed = "FIXED", 0;
+        /// interval * 2^(n-1), capped.
+        Exponential = "EXPONENTIAL", 1;
+    }
+}
+
+/// How a task is retried, stopped and queued. All durations are milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskPolicy {
+    /// Attempts in all, the first included; none is the default of the trigger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// How often an attempt may be lost with its worker before that counts as a failure.
+    pub max_losses: u32,
+    /// Delay after the first failed attempt.
+    pub retry_interval_ms: i64,
+    /// How the delay grows.
+    pub retry_backoff: Backoff,
+    /// The longest delay.
+    pub retry_cap_ms: i64,
+    /// Part of the delay, in thousandths, by which it is spread deterministically.
+    #[serde(default)]
+    pub retry_jitter_permille: u32,
+    /// Codes that are retried; none is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_on: Option<Vec<String>>,
+    /// Limit of one attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<i64>,
+    /// Time between asking an attempt to stop and doing what comes next.
+    pub grace_ms: i64,
+    /// Whether it may be started again without asking.
+    pub idempotent: bool,
+    /// Template of the key by which the target recognises a repeat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dedup_key: Option<String>,
+    /// 0 first to 9 last.
+    pub priority: u8,
+    /// Whether a higher class may take its slot.
+    #[serde(default)]
+    pub preemptible: bool,
+    /// The pool whose slots it uses; none is the default pool of its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// How many slots it takes.
+    pub slots: u32,
+}
+
+impl TaskPolicy {
+    /// Attempts in all for a run of this trigger: an author at the keyboard sees a failure at
+    /// once, elsewhere the default is three retries; never more than one unasked where a repeat
+    /// may do harm.
+    pub fn attempts_for(&self, interactive: bool) -> u32 {
+        match self.max_attempts {
+            Some(n) => n,
+            None if interactive || !self.idempotent => 1,
+            None => 4,
+        }
+    }
+}
+
+impl Default for TaskPolicy {
+    fn default() -> Self {
+        TaskPolicy {
+            max_attempts: None,
+            max_losses: 3,
+            retry_interval_ms: 10_000,
+            retry_backoff: Backoff::Exponential,
+            retry_cap_ms: 3_600_000,
+            retry_jitter_permille: 0,
+            retry_on: None,
+            timeout_ms: None,
+            grace_ms: 5_000,
+            idempotent: true,
+            dedup_key: None,
+            priority: 5,
+            preemptible: false,
+            pool: None,
+            slots: 1,
+        }
+    }
+}

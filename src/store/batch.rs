@@ -1,0 +1,103 @@
+//! What one transaction writes.
+
+use crate::engine::RunMove;
+use crate::model::{
+    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, StopReason, TaskRunId,
+    TaskRunRow,
+};
+
+/// Everything that one commit writes; all of it or nothing.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// On whose behalf: refused when this is not the current epoch of the scope.
+    pub lease: ScopeLease,
+    /// When it was decided.
+    pub now: Instant,
+    /// New runs with their task runs, as they are at the end of the batch.
+    pub created: Vec<CreatedRun>,
+    /// The ids the first of `created` was given; refused when they are taken.
+    pub expected: Option<NextIds>,
+    /// Task runs that existed before, as they are at the end of the batch.
+    pub progressed: Vec<Progressed>,
+    /// Attempts that begin: row and lease.
+    pub starts: Vec<AttemptStart>,
+    /// Attempts that end.
+    pub ends: Vec<Ended>,
+    /// Stops to note on leases.
+    pub stops: Vec<(TaskRunId, StopReason)>,
+    /// Leases to drop whose attempt ended earlier.
+    pub releases: Vec<TaskRunId>,
+    /// Runs whose derived state changes.
+    pub run_moves: Vec<RunMove>,
+    /// Packed journal entries, one a run.
+    pub journal: Vec<(RunId, Vec<u8>)>,
+}
+
+impl Batch {
+    /// A batch that writes nothing yet.
+    pub fn new(lease: ScopeLease, now: Instant) -> Self {
+        Batch {
+            lease,
+            now,
+            created: Vec::new(),
+            expected: None,
+            progressed: Vec::new(),
+            starts: Vec::new(),
+            ends: Vec::new(),
+            stops: Vec::new(),
+            releases: Vec::new(),
+            run_moves: Vec::new(),
+            journal: Vec::new(),
+        }
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.created.is_empty()
+            && self.progressed.is_empty()
+            && self.starts.is_empty()
+            && self.ends.is_empty()
+            && self.stops.is_empty()
+            && self.releases.is_empty()
+            && self.run_moves.is_empty()
+            && self.journal.is_empty()
+    }
+}
+
+/// A new run.
+#[derive(Clone, Debug)]
+pub struct CreatedRun {
+    /// Its row, as it is at the end of the batch.
+    pub row: RunRow,
+    /// Its task runs in the order of their ids.
+    pub task_runs: Vec<TaskRunRow>,
+}
+
+/// A task run that changes.
+#[derive(Clone, Debug)]
+pub struct Progressed {
+    /// Which.
+    pub id: TaskRunId,
+    /// Its revision before the batch; the commit is refused when it is another by now.
+    pub expected_revision: u32,
+    /// What it is at the end of the batch.
+    pub progress: Progress,
+}
+
+/// An attempt that ends.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// What is written into its row. Refused unless number and token are current and it is open.
+    pub end: AttemptEnd,
+    /// Whether its lease is dropped; if not its thread still runs and keeps the slot.
+    pub released: bool,
+}
+
+/// Ids that come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextIds {
+    /// Of a run.
+    pub run: i64,
+    /// Of a task run.
+    pub task_run: i64,
+}

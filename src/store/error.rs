@@ -1,0 +1,130 @@
+//! What a store may refuse, and what may go wrong with it.
+
+use crate::model::{RunId, SpecError, TaskRunId};
+
+use super::NextIds;
+
+/// Why a batch was not written. Nothing of it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Another process made runs meanwhile; decide again with these ids.
+    #[error("the ids of new runs were taken by another process")]
+    IdsMoved(NextIds),
+    /// The scope has another holder by now: this process may not write for it any more.
+    #[error("another process has taken over; this one may not write any more")]
+    Fenced,
+    /// A row is not as it was when the batch was decided; reload and decide again.
+    #[error("{what} changed meanwhile")]
+    Conflict {
+        /// Which row.
+        what: Changed,
+    },
+    /// A pool shared with other processes has no room for what the batch starts.
+    #[error("pool {pool} has no room any more")]
+    PoolFull {
+        /// The pool.
+        pool: String,
+        /// Slots that are free.
+        free: u32,
+    },
+    /// There is already a timed run for this instant.
+    #[error("run {0} exists already for that dag and instant")]
+    RunExists(RunId),
+    /// The store itself failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A row that changed meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// A run.
+    Run(RunId),
+    /// A task run.
+    TaskRun(TaskRunId),
+    /// An attempt: this one of this task run.
+    Attempt(TaskRunId, u32),
+}
+
+impl std::fmt::Display for Changed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Changed::Run(id) => write!(f, "run {id}"),
+            Changed::TaskRun(id) => write!(f, "task run {id}"),
+            Changed::Attempt(id, no) => write!(f, "attempt {no} of task run {id}"),
+        }
+    }
+}
+
+/// What is wrong with a store. The message says what, where and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be opened or made.
+    #[error("cannot open the database {path}: {reason}\n  hint: {hint}")]
+    Open {
+        /// The file.
+        path: String,
+        /// Why not.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The file belongs to something else.
+    #[error(
+        "{path} is not a mainspring database: {reason}\n  hint: name another file; nothing was changed in this one"
+    )]
+    Foreign {
+        /// The file.
+        path: String,
+        /// What it is.
+        reason: String,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "{path} has schema {found}, this version knows up to {known}\n  hint: install a newer mainspring; nothing was changed"
+    )]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its schema.
+        found: i64,
+        /// The newest schema we know.
+        known: i64,
+    },
+    /// The file is damaged.
+    #[error(
+        "the database {path} is damaged: {reason}\n  hint: restore a backup, or move the file away to begin anew"
+    )]
+    Corrupt {
+        /// The file.
+        path: String,
+        /// What SQLite says.
+        reason: String,
+    },
+    /// No room, or not writable.
+    #[error("cannot write to the database {path}: {reason}\n  hint: {hint}")]
+    Write {
+        /// The file.
+        path: String,
+        /// Why not.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Another process holds the write lock for longer than we wait.
+    #[error(
+        "the database {path} has been held by another process for {seconds} s\n  hint: find it with `fuser {path}`; we go on when it lets go"
+    )]
+    Busy {
+        /// The file.
+        path: String,
+        /// How long we waited.
+        seconds: u64,
+    },
+    /// A definition is refused.
+    #[error(transparent)]
+    Refused(#[from] SpecError),
+    /// Anything else.
+    #[error("the database failed: {0}")]
+    Other(String),
+}

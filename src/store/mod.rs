@@ -1,0 +1,147 @@
+//! Durable memory: what is written is what a batch of decisions says, in one transaction.
+//!
+//! A store is synchronous and used by one thread at a time; each thread that needs one opens its
+//! own. `memory` is the oracle that the others are compared with, by one conformance suite.
+
+mod batch;
+mod error;
+mod query;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use batch::{Batch, CreatedRun, Ended, NextIds, Progressed};
+pub use error::{Changed, CommitError, StoreError};
+pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Violation};
+
+use crate::model::{
+    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, ScheduleDef, ScheduleId, ScopeId,
+    ScopeLease, TaskDef, TaskId, TaskRunId, TaskVersionId,
+};
+
+/// A dag as it is registered: the active version of each of its tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegisteredDag {
+    /// Its id.
+    pub id: DagId,
+    /// Its definition without tasks and schedules (those are below, with their ids).
+    pub def: DagDef,
+    /// Its tasks in the author's order.
+    pub tasks: Vec<RegisteredTask>,
+    /// Its schedules.
+    pub schedules: Vec<(ScheduleId, ScheduleDef)>,
+    /// Grows with every change; decides whether a cached copy is fresh.
+    pub revision: i64,
+}
+
+/// A task as it is registered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegisteredTask {
+    /// The task.
+    pub task_id: TaskId,
+    /// The version.
+    pub version_id: TaskVersionId,
+    /// Its number: authored, or counted up by content.
+    pub version: u32,
+    /// Its content.
+    pub def: Arc<TaskDef>,
+}
+
+/// Transactions and questions; a store has no others.
+pub trait Store: Send {
+    /// Registers definitions. All or nothing; the same definitions again change no row.
+    ///
+    /// A task whose content changed gets a new version, which becomes active. A task that is no
+    /// longer in its dag is marked removed. The cycle check across dags runs inside the
+    /// transaction. Pauses and watermarks of schedules stay as they are.
+    ///
+    /// # Errors
+    /// `StoreError::Refused` with every problem found: a cycle across dags, an authored version
+    /// whose content changed.
+    fn register(&mut self, dags: &[DagDef], now: Instant)
+    -> Result<Vec<RegisteredDag>, StoreError>;
+
+    /// The dag of this key, unless it was never registered.
+    fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError>;
+
+    /// Keys of all registered dags that are not removed, sorted.
+    fn dag_keys(&mut self) -> Result<Vec<String>, StoreError>;
+
+    /// Definitions of versions, whether active or not.
+    fn versions(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError>;
+
+    /// A process comes up: its node, and a scope of its own whose lease it holds.
+    fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError>;
+
+    /// The node lives, and holds its scope until `lease_until`.
+    ///
+    /// # Errors
+    /// `CommitError::Fenced` when somebody else holds the scope by now.
+    fn heartbeat(
+        &mut self,
+        lease: ScopeLease,
+        now: Instant,
+        lease_until: Instant,
+    ) -> Result<(), CommitError>;
+
+    /// The process leaves in good order: its node is stopped and leases it still has are dropped.
+    fn leave(&mut self, lease: ScopeLease, now: Instant) -> Result<(), StoreError>;
+
+    /// A node by its id.
+    fn node(&mut self, id: NodeId) -> Result<Option<NodeRow>, StoreError>;
+
+    /// Who holds a scope.
+    fn holder(&mut self, scope: ScopeId) -> Result<Option<ScopeLease>, StoreError>;
+
+    /// Moves a run from the scope of a process that is gone to the scope of `lease`. The old
+    /// scope's epoch grows, so that its holder, if it wakes up, can write no more.
+    ///
+    /// # Errors
+    /// `CommitError::Conflict` when the run is not in `from` any more.
+    fn take_over(
+        &mut self,
+        run: RunId,
+        from: ScopeId,
+        lease: ScopeLease,
+        now: Instant,
+    ) -> Result<(), CommitError>;
+
+    /// The ids that the next run and the next task run will have if nobody else makes one first.
+    fn next_ids(&mut self) -> Result<NextIds, StoreError>;
+
+    /// Writes a batch, all or nothing, and returns when it is durable.
+    ///
+    /// # Errors
+    /// Any `CommitError`; nothing of the batch is then written.
+    fn commit(&mut self, batch: &Batch) -> Result<(), CommitError>;
+
+    /// A run with all that is needed to go on with it.
+    fn stored_run(&mut self, run: RunId) -> Result<Option<StoredRun>, StoreError>;
+
+    /// Runs that match, newest first.
+    fn runs(&mut self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError>;
+
+    /// The task runs of a run, by id, with their task names.
+    fn task_runs(&mut self, run: RunId) -> Result<Vec<TaskRunView>, StoreError>;
+
+    /// Attempts that match, oldest first.
+    fn attempts(&mut self, filter: &AttemptFilter) -> Result<Vec<AttemptRow>, StoreError>;
+
+    /// The packed journal of a run, oldest first.
+    fn journal(&mut self, run: RunId) -> Result<Vec<Vec<u8>>, StoreError>;
+
+    /// Slots of the named pools: capacity, and how many live attempts hold.
+    fn pools(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError>;
+
+    /// Makes a named pool or changes its size.
+    fn set_pool(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError>;
+
+    /// Checks the invariants of the data; empty when all hold.
+    fn verify(&mut self) -> Result<Vec<Violation>, StoreError>;
+
+    /// The result of a task run as JSON text, if it has one in its row.
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError>;
+}

@@ -1,0 +1,3 @@
+//! One test binary for the Rust floors; each floor has a folder, each invariant a checker file.
+
+mod model;
