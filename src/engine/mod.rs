@@ -4,11 +4,13 @@
 //! and `action` are the two closed lists: all that may happen, and all that may be done about it.
 
 mod action;
+mod check;
 mod event;
 mod plan;
 
 pub use action::{
     CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, Start, TaskRunRef,
 };
+pub use check::{check_definition, check_schedule};
 pub use event::{Event, NewRun, Report, RerunWhat, Stop};
 pub use plan::{Plan, PlannedTask};
