@@ -1,3 +1,11 @@
 //! One binary for all integration tests: it links once.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
 mod graph;
+mod policy;
