@@ -8,4 +8,5 @@
 )]
 
 mod graph;
+mod model;
 mod policy;
