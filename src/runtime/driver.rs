@@ -633,11 +633,11 @@ impl Driver {
                 Some(progress) => match (&progress.result, &progress.result_uri) {
                     (Some(text), _) => Input::Text(Arc::clone(text)),
                     (None, Some(uri)) => Input::File(uri.clone()),
-                    (None, None) => Input::Missing,
+                    (None, None) => Input::Nothing,
                 },
-                None => Input::Missing,
+                None => Input::Nothing,
             };
-            inputs.push((argument.clone(), upstream.clone(), input));
+            inputs.push((argument.clone(), input));
         }
         let path = self.files.log(at.run, attempt.task_run_id, attempt.attempt_no);
         self.pool.submit(Job {
@@ -648,6 +648,7 @@ impl Driver {
             inputs,
             host: Arc::clone(&driven.host),
             log: Arc::new(LogSink::new(path, self.clock.clone())),
+            clock: self.clock.clone(),
         });
     }
 

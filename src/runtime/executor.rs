@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::clock::Clock;
 use super::logs::LogSink;
 use crate::engine::TaskRunRef;
 use crate::model::{
@@ -27,6 +28,9 @@ pub trait HandlerHost: Send + Sync {
     ///
     /// `stoppable` is told how to stop it as soon as that is known.
     fn call(&self, job: &Arc<Job>, reporter: &Reporter, stoppable: &dyn Fn(StopHandle)) -> Called;
+
+    /// Itself, for the host language to find its own again.
+    fn as_any(&self) -> &dyn std::any::Any;
 }
 
 /// How a running handler is asked to stop; made and understood by the host language alone.
@@ -93,8 +97,8 @@ pub enum Input {
     Text(Arc<str>),
     /// The file that holds the JSON text.
     File(String),
-    /// The upstream has no result in this run.
-    Missing,
+    /// The upstream returned nothing, or did not run.
+    Nothing,
 }
 
 /// One attempt to be run.
@@ -107,15 +111,22 @@ pub struct Job {
     pub def: Arc<TaskDef>,
     /// Of which run.
     pub run: Arc<RunInfo>,
-    /// Arguments that are results: argument name, upstream name, value.
-    pub inputs: Vec<(String, String, Input)>,
+    /// Arguments that are results of upstreams.
+    pub inputs: Vec<(String, Input)>,
     /// Who can call the handler.
     pub host: Arc<dyn HandlerHost>,
     /// Where its output goes.
     pub log: Arc<LogSink>,
+    /// The clock of its session.
+    pub clock: Clock,
 }
 
 impl Job {
+    /// Milliseconds since it was started.
+    pub fn elapsed_ms(&self) -> i64 {
+        self.clock.now().millis_since(self.attempt.started_at)
+    }
+
     /// `dag.task`.
     pub fn key(&self) -> String {
         format!("{}.{}", self.run.dag, self.def.name)

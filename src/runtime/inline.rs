@@ -5,6 +5,7 @@
 //! many waiting ones get a thread each, without a rule for which is which.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -223,12 +224,16 @@ impl Shared {
 
     fn run(self: &Arc<Self>, job: Arc<Job>) {
         let reporter = Reporter(Arc::clone(self) as Arc<dyn Ended>);
-        let called = job.host.call(&job, &reporter, &|handle| {
-            self.now_stoppable(job.at, job.attempt.attempt_no, handle);
-        });
-        match called {
-            Called::Done(finished) => self.ended(&job, finished),
-            Called::Later => {}
+        let stoppable = |handle| self.now_stoppable(job.at, job.attempt.attempt_no, handle);
+        // A fault of ours in one call must not take the thread, and the attempt, with it.
+        let call = AssertUnwindSafe(|| job.host.call(&job, &reporter, &stoppable));
+        match std::panic::catch_unwind(call) {
+            Ok(Called::Done(finished)) => self.ended(&job, finished),
+            Ok(Called::Later) => {}
+            Err(_) => {
+                let why = "mainspring is at fault: the call panicked; please report it";
+                self.ended(&job, Finished::failed("PANIC", "Panic", why));
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod executor;
 mod files;
 mod inline;
 mod logs;
+mod moment;
 mod node;
 mod session;
 mod turn;
@@ -20,6 +21,6 @@ pub use executor::{
 };
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
 pub use logs::{LogSink, Stream};
-pub use node::is_alive;
+pub use node::{host_name, is_alive};
 pub use session::{NewRunRequest, Rerun, Session, SessionError, SessionOptions};
 pub use watch::{RunWatch, Status};

@@ -63,3 +63,13 @@ pub fn is_alive(files: &Files, node: &NodeRow, host: &str, now: Instant) -> bool
         Err(_) => node.lease_until > now,
     }
 }
+
+/// The name of this host, as far as the operating system tells it without asking the network.
+pub fn host_name() -> String {
+    let read = |path| std::fs::read_to_string(path).ok();
+    read("/proc/sys/kernel/hostname")
+        .or_else(|| read("/etc/hostname"))
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}
