@@ -1,1 +1,3 @@
-//! TODO
+//! How: when to try again. Pure functions of numbers.
+
+pub mod retry;
