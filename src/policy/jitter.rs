@@ -16,15 +16,15 @@ pub const fn hash(task_run: i64, attempt: u32) -> u64 {
     splitmix64(splitmix64(task_run.cast_unsigned()) ^ attempt as u64)
 }
 
-/// `delay_ms` moved by at most `percent` of itself either way, never above `most_ms`.
+/// `delay_ms` moved by at most `permille` thousandths of itself either way, never above `most_ms`.
 ///
 /// Where the upper half would pass the bound, the spread is taken from what is left of it and
 /// not cut off: otherwise half of a thousand tasks that wait at their cap would come back in the
-/// same millisecond. Percentages over 100 count as 100.
+/// same millisecond. Values over 1000 count as 1000.
 #[must_use]
-pub fn spread(delay_ms: i64, percent: u32, most_ms: i64, hash: u64) -> i64 {
+pub fn spread(delay_ms: i64, permille: u32, most_ms: i64, hash: u64) -> i64 {
     let delay = i128::from(delay_ms.max(0));
-    let swing = delay * i128::from(percent.min(100)) / 100;
+    let swing = delay * i128::from(permille.min(1000)) / 1000;
     let most = (delay + swing).min(i128::from(most_ms.max(0)));
     let least = (delay - swing).min(most);
     // Multiply and shift maps the hash evenly to 0..=width; 63 bits of it keep the product small.

@@ -6,6 +6,7 @@
 //! interruption costs nothing.
 
 use super::jitter;
+pub use crate::model::Backoff;
 
 /// Losses allowed where nothing else is said: a task that kills its worker must not loop.
 pub const MAX_LOSSES: u32 = 3;
@@ -29,15 +30,6 @@ pub const ERROR: &str = "ERROR";
 /// In `retry_on`: an attempt that ran out of its time.
 pub const TIMEOUT: &str = "TIMEOUT";
 
-/// How the delay grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backoff {
-    /// Always the interval.
-    Fixed,
-    /// The interval, doubled after each further failure.
-    Exponential,
-}
-
 /// How long to wait before the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
@@ -48,8 +40,8 @@ pub struct Delay {
     /// The longest exponential delay. Without one it is [`DEFAULT_CAP_MS`], or the interval where
     /// that is longer: a default must not shorten what was asked for.
     pub cap_ms: Option<i64>,
-    /// How far the delay may move either way, in percent of itself; 0 for not at all.
-    pub jitter_percent: u32,
+    /// How far the delay may move either way, in thousandths of itself; 0 for not at all.
+    pub jitter_permille: u32,
 }
 
 impl Delay {
@@ -70,7 +62,7 @@ impl Delay {
     #[must_use]
     pub fn jittered(&self, n: u32, task_run: i64, attempt: u32) -> i64 {
         let hash = jitter::hash(task_run, attempt);
-        jitter::spread(self.after(n), self.jitter_percent, self.longest(), hash)
+        jitter::spread(self.after(n), self.jitter_permille, self.longest(), hash)
     }
 
     /// No delay is longer, jitter included.
@@ -92,7 +84,7 @@ pub struct Retry<'a> {
     /// How many attempts may be lost.
     pub max_losses: u32,
     /// Codes that are tried again; absent means all, empty means none.
-    pub retry_on: Option<&'a [&'a str]>,
+    pub retry_on: Option<&'a [String]>,
     /// Whether a half-done attempt may simply be done again.
     pub idempotent: bool,
     /// The delay before the next attempt.
@@ -174,7 +166,8 @@ impl Retry<'_> {
     }
 
     fn refuse_failure(&self, codes: &[&str], used: Used) -> Option<Why> {
-        let listed = |on: &[&str]| on.iter().any(|code| *code == ERROR || codes.contains(code));
+        let listed =
+            |on: &[String]| on.iter().any(|code| code == ERROR || codes.contains(&code.as_str()));
         if codes.contains(&RESULT) {
             Some(Why::Result)
         } else if !self.retry_on.is_none_or(listed) {
@@ -185,7 +178,7 @@ impl Retry<'_> {
     }
 
     fn refuse_timeout(&self, used: Used) -> Option<Why> {
-        if self.retry_on.is_none_or(|on| on.contains(&TIMEOUT)) {
+        if self.retry_on.is_none_or(|on| on.iter().any(|code| code == TIMEOUT)) {
             self.attempts_used_up(used)
         } else {
             Some(Why::RetryOn)

@@ -5,11 +5,11 @@ use mainspring::policy::retry::{Backoff, DEFAULT_CAP_MS, Delay, LONGEST_DELAY_MS
 use proptest::prelude::*;
 
 fn exponential(interval_ms: i64, cap_ms: Option<i64>) -> Delay {
-    Delay { backoff: Backoff::Exponential, interval_ms, cap_ms, jitter_percent: 0 }
+    Delay { backoff: Backoff::Exponential, interval_ms, cap_ms, jitter_permille: 0 }
 }
 
 fn fixed(interval_ms: i64) -> Delay {
-    Delay { backoff: Backoff::Fixed, interval_ms, cap_ms: None, jitter_percent: 0 }
+    Delay { backoff: Backoff::Fixed, interval_ms, cap_ms: None, jitter_permille: 0 }
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn the_hash_is_splitmix64() {
 
 #[test]
 fn a_thousand_tasks_at_their_cap_do_not_come_back_together() {
-    let delay = Delay { jitter_percent: 20, ..exponential(1_000, Some(3_600_000)) };
+    let delay = Delay { jitter_permille: 200, ..exponential(1_000, Some(3_600_000)) };
     let mut delays: Vec<i64> = (0..1_000).map(|run| delay.jittered(50, run, 50)).collect();
     assert!(delays.iter().all(|ms| (2_880_000..=3_600_000).contains(ms)));
     delays.sort_unstable();
@@ -71,11 +71,11 @@ fn a_thousand_tasks_at_their_cap_do_not_come_back_together() {
 fn delays() -> impl Strategy<Value = Delay> {
     let number = prop_oneof![any::<i64>(), -10i64..10, 0i64..10_000_000];
     (any::<bool>(), number.clone(), proptest::option::of(number), 0u32..150).prop_map(
-        |(fixed, interval_ms, cap_ms, jitter_percent)| Delay {
+        |(fixed, interval_ms, cap_ms, jitter_permille)| Delay {
             backoff: if fixed { Backoff::Fixed } else { Backoff::Exponential },
             interval_ms,
             cap_ms,
-            jitter_percent,
+            jitter_permille,
         },
     )
 }
@@ -97,23 +97,23 @@ proptest! {
         delay in delays(), n in 0u32..100, run in any::<i64>(), attempt in any::<u32>(),
     ) {
         let (plain, got) = (delay.after(n), delay.jittered(n, run, attempt));
-        let swing = plain * i64::from(delay.jitter_percent.min(100)) / 100;
+        let swing = plain * i64::from(delay.jitter_permille.min(1000)) / 1000;
         prop_assert!(plain - swing <= got && got <= plain + swing);
         prop_assert!((0..=LONGEST_DELAY_MS).contains(&got));
         if let (Backoff::Exponential, Some(cap)) = (delay.backoff, delay.cap_ms) {
             prop_assert!(got <= cap.max(0));
         }
         prop_assert_eq!(got, delay.jittered(n, run, attempt), "the same every time");
-        if delay.jitter_percent == 0 {
+        if delay.jitter_permille == 0 {
             prop_assert_eq!(got, plain);
         }
     }
 
     #[test]
     fn any_hash_and_any_numbers_spread_without_overflow(
-        ms in any::<i64>(), percent in any::<u32>(), most in any::<i64>(), bits in any::<u64>(),
+        ms in any::<i64>(), permille in any::<u32>(), most in any::<i64>(), bits in any::<u64>(),
     ) {
-        let got = spread(ms, percent, most, bits);
+        let got = spread(ms, permille, most, bits);
         prop_assert!(0 <= got && got <= most.max(0));
     }
 
