@@ -6,6 +6,7 @@
 
 mod action;
 mod apply;
+mod check;
 mod decide;
 mod edges;
 mod event;
@@ -17,6 +18,7 @@ pub use action::{
     CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, Start, TaskRunRef,
 };
 pub use apply::{Broken, apply};
+pub use check::{check_definition, check_schedule};
 pub use decide::{Refusal, decide};
 pub use edges::{Verdict, edge_verdict};
 pub use event::{Event, NewRun, Report, RerunWhat, Stop};

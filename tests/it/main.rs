@@ -11,3 +11,4 @@ mod calendar;
 mod graph;
 mod model;
 mod policy;
+mod spec;
