@@ -12,3 +12,5 @@ mod graph;
 mod model;
 mod policy;
 mod spec;
+#[cfg(feature = "sqlite")]
+mod store;
