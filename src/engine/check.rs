@@ -39,7 +39,7 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         let source = sources.get(&problem.place).copied();
         with_source(problem, source)
     });
-    tasks.chain(dag.schedules.iter().flat_map(check_schedule)).collect()
+    tasks.chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule))).collect()
 }
 
 /// Whether a task of the form could not be read at all.
@@ -49,8 +49,15 @@ fn unread_tasks(dag: &DagDef, spec: &Value) -> bool {
 }
 
 /// What is wrong with a schedule's text and zone.
-pub fn check_schedule(_schedule: &ScheduleDef) -> Vec<Problem> {
-    Vec::new()
+pub fn check_schedule(dag: &str, schedule: &ScheduleDef) -> Vec<Problem> {
+    let Err(SpecError(problems)) = super::rule(schedule) else { return Vec::new() };
+    let place = format!("{dag}.schedule {}", schedule.name);
+    // The calendar knows the field and the position; the dag and the schedule are known here.
+    let placed = |problem: Problem| match problem.place.is_empty() {
+        true => Problem { place: place.clone(), ..problem },
+        false => Problem { place: format!("{place}.{}", problem.place), ..problem },
+    };
+    problems.into_iter().map(placed).collect()
 }
 
 /// Edges that a definition may have but that no run waits for yet: a dag that believed in them

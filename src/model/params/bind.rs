@@ -6,7 +6,7 @@ use super::Param;
 use super::schema::unknown;
 use super::value::fit;
 use crate::model::json::{self, LARGEST, printable};
-use crate::model::{DagDef, Date, Problem};
+use crate::model::{Date, Problem, TaskDef};
 
 /// The value of every parameter: what was given, else its default.
 ///
@@ -24,26 +24,27 @@ pub fn bind(
     if problems.is_empty() { Ok(bound) } else { Err(problems) }
 }
 
-/// The same for all tasks of a dag, in their order. What no task knows is unknown; what one
-/// knows is given to those that do.
+/// The same for all tasks of a dag. What no task knows is unknown; what one knows is given to
+/// those that do. Returned is what was given, as its types have it: defaults stay with the
+/// definition, which never changes.
 ///
 /// # Errors
 /// As [`bind`].
-pub fn bind_dag(
-    dag: &DagDef,
+pub fn bind_dag<'a>(
+    dag: &str,
+    tasks: impl Iterator<Item = &'a TaskDef> + Clone,
     given: &Map<String, Value>,
-) -> Result<Vec<Map<String, Value>>, Vec<Problem>> {
-    let mut problems = total(given, &dag.key);
-    let schemas: Vec<&[Param]> =
-        dag.tasks.iter().map(|task| task.param_schema.as_slice()).collect();
-    problems.extend(unknowns(&schemas, given, &dag.key));
-    let bound = (dag.tasks.iter())
-        .map(|task| {
-            let place = format!("{}.{}", dag.key, task.name);
-            fill(&task.param_schema, given, &place, &mut problems)
-        })
-        .collect();
-    if problems.is_empty() { Ok(bound) } else { Err(problems) }
+) -> Result<Map<String, Value>, Vec<Problem>> {
+    let mut problems = total(given, dag);
+    let schemas: Vec<&[Param]> = tasks.clone().map(|task| task.param_schema.as_slice()).collect();
+    problems.extend(unknowns(&schemas, given, dag));
+    let mut kept = Map::new();
+    for task in tasks.filter(|task| !task.param_schema.is_empty()) {
+        let place = format!("{dag}.{}", task.name);
+        let bound = fill(&task.param_schema, given, &place, &mut problems);
+        kept.extend(bound.into_iter().filter(|(name, _)| given.contains_key(name)));
+    }
+    if problems.is_empty() { Ok(kept) } else { Err(problems) }
 }
 
 /// Gives the run's business date to the parameters that stand for it and have no value.

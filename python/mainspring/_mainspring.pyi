@@ -1,0 +1,185 @@
+"""The native core. Plain values in, plain values out; the public API is `mainspring` itself."""
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any, TypedDict, final
+
+__version__: str
+
+class RunDict(TypedDict):
+    """A run as the store has it; instants are microseconds UTC, dates ISO text."""
+
+    id: int
+    dag: str
+    state: str  # RUNNING, SUCCESS, FAILED, CANCELED; INTERRUPTED when its process is gone
+    trigger: str
+    biz_date: str
+    nominal_at: int
+    interval_start: int
+    interval_end: int
+    timezone: str
+    params: dict[str, Any]
+    requested_by: str | None
+    created_at: int
+    finished_at: int | None
+    task_count: int
+    counts: dict[str, int]  # task runs by state
+    node: dict[str, Any] | None
+
+class TaskRunDict(TypedDict):
+    """A task run as the store has it."""
+
+    id: int
+    run_id: int
+    task: str
+    version: int
+    map_index: int
+    state: str
+    attempt_no: int  # attempts started so far, across reruns
+    errors_used: int
+    first_ready_at: int | None
+    started_at: int | None
+    finished_at: int | None
+    wake_at: int | None
+    blocked_by: int | None  # id of the task run at the root
+    blocked_by_task: str | None
+    code: str | None
+    stale: bool
+    has_result: bool
+
+class AttemptDict(TypedDict):
+    """An attempt as the store has it."""
+
+    id: int
+    task_run_id: int
+    attempt_no: int
+    token: int
+    outcome: str | None  # None while it is live
+    node_id: int
+    started_at: int
+    finished_at: int | None
+    duration_ms: int
+    cpu_ms: int | None
+    max_rss_kb: int | None
+    pid: int | None
+    exit_code: int | None
+    signal: int | None
+    error_code: str | None
+    error_type: str | None
+    error: str | None
+    traceback: str | None
+    log_uri: str | None
+    log_tail: str | None
+    params: str | None
+
+@final
+class Context:
+    """What a running attempt knows about itself; made by the core, one an attempt."""
+
+    @property
+    def run_id(self) -> int: ...
+    @property
+    def dag(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def token(self) -> int: ...
+    @property
+    def biz_date(self) -> date: ...
+    @property
+    def nominal_at(self) -> datetime: ...
+    @property
+    def interval_start(self) -> datetime: ...
+    @property
+    def interval_end(self) -> datetime: ...
+    @property
+    def timezone(self) -> str: ...
+    @property
+    def params(self) -> dict[str, Any]: ...
+    def write(self, text: str, stream: str) -> None:
+        """Append output to the attempt's log; `stream` is "out" or "err"."""
+
+@final
+class Session:
+    """One process's way to decide: owns the driver thread and the threads that run handlers."""
+
+    def __new__(
+        cls, database: str, *, role: str, slots: int = 32, busy_wait_s: float = 120.0
+    ) -> Session: ...
+    @property
+    def database(self) -> str: ...
+    def register(self, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Check and store definitions; [{"key", "revision", "tasks": [{"name", "version"}]}]."""
+    def submit(
+        self,
+        dag: str,
+        handlers: dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]],
+        request: dict[str, Any],
+    ) -> int:
+        """Make a run of a registered dag and start it; durable when this returns.
+
+        `handlers`: task name to (callable, whether it is a coroutine function, converters of
+        argument values). `request`: "biz_date" (ISO text), "nominal_at", "interval_start",
+        "interval_end" (microseconds UTC), all optional; "params", "only" (task names), "requested_by".
+        """
+    def resume(
+        self,
+        run_id: int,
+        handlers: dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]],
+    ) -> None:
+        """Take up a run whose process is gone; what succeeded does not run again."""
+    def rerun(
+        self,
+        run_id: int,
+        handlers: dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]],
+        tasks: list[str] | None = None,
+        downstream: bool = False,
+    ) -> None:
+        """Run again what failed, or these tasks, or these and all downstream of them."""
+    def wait(self, run_id: int, timeout: float | None = None) -> bool:
+        """Wait until the run cannot move; True then, False at the timeout. Ctrl-C raises."""
+    def cancel(self, run_id: int, tasks: list[str] | None = None, grace: float | None = None) -> None: ...
+    def progress(self, run_id: int) -> dict[str, Any]:
+        """{"state", "counts": {state: n}, "total", "running": [task names, at most 8]}; live."""
+    def exception(self, run_id: int, task: str) -> BaseException | None:
+        """The author's own exception of the newest attempt that failed in this process."""
+    def explain(self, run_id: int, task: str) -> str: ...
+    def set_pool(self, name: str, slots: int) -> None: ...
+    def close(self) -> None:
+        """Stop: live attempts are interrupted, threads joined. Safe to call twice."""
+
+@final
+class History:
+    """Reads what was remembered; never changes it."""
+
+    def __new__(cls, database: str, *, busy_wait_s: float = 120.0) -> History: ...
+    def runs(
+        self,
+        *,
+        dag: str | None = None,
+        states: list[str] | None = None,
+        biz_date_from: str | None = None,
+        biz_date_to: str | None = None,
+        limit: int | None = None,
+    ) -> list[RunDict]: ...
+    def run(self, run_id: int) -> RunDict | None: ...
+    def task_runs(self, run_id: int) -> list[TaskRunDict]: ...
+    def attempts(self, *, run_id: int | None = None, task_run_id: int | None = None) -> list[AttemptDict]: ...
+    def journal(self, run_id: int) -> list[dict[str, Any]]: ...
+    def result(self, task_run_id: int) -> Any: ...
+    def dags(self) -> list[str]: ...
+    def dag(self, key: str) -> dict[str, Any] | None: ...
+    def pools(self) -> dict[str, tuple[int, int]]: ...
+    def verify(self) -> list[dict[str, Any]]:
+        """Invariants that do not hold: [{"invariant", "rule", "rows"}]; empty when all do."""
+
+def check_dag(spec: dict[str, Any]) -> dict[str, Any]:
+    """The checked and resolved definition of a dag; raises SpecError with every problem."""
+
+def migrate(database: str) -> tuple[int, int]:
+    """Bring a database to the newest schema: (schema before, schema now)."""
+
+def states() -> list[tuple[str, int, bool]]:
+    """Every state: (word, code, whether it is final)."""
