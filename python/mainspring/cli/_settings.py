@@ -1,0 +1,57 @@
+"""Settings and history as the options of a command ask for them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+from mainspring import _config
+from mainspring.cli._console import Console, clean
+from mainspring.cli._stop import Stop
+
+if TYPE_CHECKING:
+    from mainspring._config import Settings
+    from mainspring._mainspring import History
+
+__all__ = ["history_of", "run_of", "settings_of"]
+
+
+def settings_of(options: argparse.Namespace, console: Console) -> Settings:
+    """The settings, from now on those of the whole process."""
+    given = {"database": options.database, "project": options.project}
+    settings = _config.load_settings(given)
+    for note in settings.notes:
+        console.note(clean(note))
+    _config.reset(settings)
+    return settings
+
+
+def history_of(settings: Settings, *, must: bool = False) -> History | None:
+    """The history, or ``None`` where nothing was ever run; reading makes no database."""
+    path = settings.database
+    if "://" not in path and not os.path.exists(path):
+        if must:
+            raise Stop(
+                f"there is no database at {path}", "nothing was run yet; see 'mainspring run'"
+            )
+        return None
+    from mainspring import _mainspring as core
+
+    return core.History(path, busy_wait_s=settings.busy_wait)
+
+
+def run_of(history: History, text: str, dag: str | None = None, **wanted: Any) -> Any:
+    """The run of a number, or the newest one for ``last``."""
+    if text == "last":
+        found = history.runs(dag=dag, limit=1, **wanted)
+        if not found:
+            raise Stop("there is no such run yet", "'mainspring runs' lists what there is")
+        return found[0]
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        hint = "a run is named by its number, as 'mainspring runs' shows it, or by 'last'"
+        raise Stop(f"{clean(text)!r} is no run", hint, 2)
+    run = history.run(int(text))
+    if run is None:
+        raise Stop(f"there is no run {text}", "'mainspring runs' lists what there is")
+    return run
