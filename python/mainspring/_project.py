@@ -334,7 +334,7 @@ def _recording() -> Iterator[list[_Made]]:
         raise RanAtImport(getattr(self, "name", "?"))
 
     before: dict[str, Callable[..., Any]] = {"__init__": init}
-    for name in ("run", "arun", "resume"):
+    for name in ("run", "arun", "resume", "rerun"):
         if name in vars(Dag):
             before[name] = vars(Dag)[name]
             setattr(Dag, name, refusing)

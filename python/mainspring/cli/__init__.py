@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:  # argparse: --help, --version, usage
         code = leaving.code if isinstance(leaving.code, int) else OK
     if owned and code in (INTERRUPTED, BROKEN_PIPE):
+        _close_sessions()
         _leave(code)
     return code
 
@@ -131,6 +132,14 @@ def _interrupt_twice(console: Console) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _close_sessions() -> None:
+    """What happens at the end of a process that ends by itself."""
+    module = sys.modules.get("mainspring._session")
+    if module is not None:
+        with suppress(Exception):
+            module._close_all()
 
 
 def _leave(code: int) -> NoReturn:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mainspring._dag import Dag
     from mainspring._project import LoadedFile
 
-__all__ = ["Checked", "across", "check_dag", "load_project", "named_dag"]
+__all__ = ["Checked", "across", "check_dag", "dag_of_run", "load_project", "named_dag"]
 
 
 class Checked(NamedTuple):
@@ -129,6 +129,31 @@ def named_dag(settings: Settings, target: str, console: Console) -> tuple[Dag, P
     if file is not None:
         return _dag_of_file(file, name, console)
     return _dag_of_project(settings, target, console)
+
+
+def dag_of_run(settings: Settings, history: Any, record: Any, console: Console) -> Dag:
+    """The dag that a run is of: from the project, else from the file it was last read from."""
+    name = record["dag"]
+    loaded = load_project(settings)
+    file = next((item.path for item in loaded for dag in item.dags if dag.name == name), None)
+    if file is None:
+        file = _remembered_file(history, name, Path(settings.root))
+    if file is None:
+        return named_dag(settings, name, console)[0]
+    dag, _ = _dag_of_file(str(file), name, console)
+    dag.database = None  # the run is in the database that the options name
+    return dag
+
+
+def _remembered_file(history: Any, name: str, root: Path) -> Path | None:
+    definition = history.dag(name) or {}
+    for task in definition.get("tasks", []):
+        source, colon, line = (task.get("source") or "").rpartition(":")
+        if colon and line.isdigit() and source.endswith(".py"):
+            for place in (Path(source), root / source):
+                if place.is_file():
+                    return place
+    return None
 
 
 def _split(target: str) -> tuple[str | None, str | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING, Any
 
 from mainspring import _config
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from mainspring._config import Settings
     from mainspring._mainspring import History
 
-__all__ = ["history_of", "run_of", "settings_of"]
+__all__ = ["history_if_any", "history_of", "run_of", "settings_of"]
 
 
 def settings_of(options: argparse.Namespace, console: Console) -> Settings:
@@ -27,18 +26,21 @@ def settings_of(options: argparse.Namespace, console: Console) -> Settings:
     return settings
 
 
-def history_of(settings: Settings, *, must: bool = False) -> History | None:
-    """The history, or ``None`` where nothing was ever run; reading makes no database."""
-    path = settings.database
-    if "://" not in path and not os.path.exists(path):
-        if must:
-            raise Stop(
-                f"there is no database at {path}", "nothing was run yet; see 'mainspring run'"
-            )
-        return None
-    from mainspring import _mainspring as core
+def history_of(settings: Settings, database: Any = None) -> History:
+    """The history; it is an error if nothing was ever run."""
+    found = history_if_any(settings, database)
+    if found is None:
+        place = settings.database if database is None else str(database)
+        hint = "nothing was run yet; see 'mainspring run'"
+        raise Stop(f"there is no database at {clean(place)}", hint)
+    return found
 
-    return core.History(path, busy_wait_s=settings.busy_wait)
+
+def history_if_any(settings: Settings, database: Any = None) -> History | None:
+    """The history, or ``None`` where nothing was ever run; reading makes no database."""
+    from mainspring import _session
+
+    return _session.history(settings.database if database is None else database)
 
 
 def run_of(history: History, text: str, dag: str | None = None, **wanted: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from mainspring.cli._stop import Stop, as_dict
 from mainspring.errors import Problem
 
 if TYPE_CHECKING:
+    from mainspring._config import Settings
     from mainspring._project import LoadedFile
 
 __all__ = ["run"]
@@ -33,12 +34,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
     problems += [problem for item in checked for problem in item.problems]
     problems += across(checked, whole=not options.paths)
 
+    warnings = list(_zone_warnings(settings, checked))
+    for warning in warnings:
+        console.note(f"{clean(warning.place)}: {clean(warning.message)}; {warning.hint}")
     _print(files, checked, problems, console)
     console.document(
         {
             "files": [str(item.path) for item in files],
             "dags": [_entry(item) for item in checked],
             "problems": [as_dict(problem) for problem in problems],
+            "warnings": [as_dict(warning) for warning in warnings],
         }
     )
     return 1 if problems else 0
@@ -47,6 +52,19 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _entry(item: Checked) -> dict[str, object]:
     tasks = None if item.definition is None else len(item.definition["tasks"])
     return {"dag": item.dag.name, "file": str(item.file), "tasks": tasks}
+
+
+def _zone_warnings(settings: Settings, checked: Sequence[Checked]) -> Iterator[Problem]:
+    from mainspring._project import shown_path
+
+    if settings.origins["timezone"] != "default":
+        return
+    for item in checked:
+        fields = item.dag.fields
+        if item.definition and fields.get("schedule") and not fields.get("timezone"):
+            message = f"the schedule of {item.dag.name} names no zone, so it counts in UTC"
+            hint = "set timezone= in the dag, or timezone in the project file"
+            yield Problem("zone_by_default", shown_path(item.file), message, hint)
 
 
 def _print(

@@ -7,7 +7,7 @@ from typing import Any
 
 from mainspring.cli._console import Console, clean
 from mainspring.cli._load import Checked, check_dag, load_project
-from mainspring.cli._settings import history_of, settings_of
+from mainspring.cli._settings import history_if_any, settings_of
 from mainspring.cli._words import clock, run_document
 
 __all__ = ["run"]
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     settings = settings_of(options, console)
     files = load_project(settings)
     checked = [check_dag(dag, item.path) for item in files for dag in item.dags]
-    history = history_of(settings)
+    history = history_if_any(settings)
     entries = [_entry(item, history) for item in checked]
     entries.sort(key=lambda entry: entry["dag"])
     if entries:

@@ -18,8 +18,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace, console: Console) -> int:
     """Print what the tasks of a run printed, and how each attempt ended."""
     settings = settings_of(options, console)
-    history = history_of(settings, must=True)
-    assert history is not None
+    history = history_of(settings)
     record = run_of(history, options.run)
     tasks = history.task_runs(record["id"])
     if options.task is not None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 
 from mainspring.cli._console import Console
-from mainspring.cli._load import named_dag
-from mainspring.cli._outcome import read_outcome
+from mainspring.cli._load import dag_of_run
 from mainspring.cli._settings import history_of, run_of, settings_of
 from mainspring.cli._stop import Stop
-from mainspring.cli.run import finish
+from mainspring.cli.run import finish, wait_for
 
 __all__ = ["run"]
 
@@ -19,10 +18,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.failed and options.task:
         raise Stop("--failed and --task are two different questions", "give one of them", 2)
     settings = settings_of(options, console)
-    history = history_of(settings, must=True)
-    assert history is not None
+    history = history_of(settings)
     record = run_of(history, options.run)
-    dag, _ = named_dag(settings, record["dag"], console)
-    dag.database = None  # where the run is
-    made = dag.rerun(record["id"], options.task, downstream=options.downstream)
-    return finish([read_outcome(history, made.id)], console)
+    if record["state"] == "INTERRUPTED":
+        number = record["id"]
+        raise Stop(
+            f"run {number} was interrupted and has not ended",
+            f"mainspring run --resume {number} goes on where it stopped",
+        )
+    dag = dag_of_run(settings, history, record, console)
+    made = dag.rerun(record["id"], options.task, downstream=options.downstream, wait=False)
+    return finish([wait_for(made, console)], console)

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from mainspring.cli._console import Console, clean
-from mainspring.cli._load import check_dag, named_dag
+from mainspring.cli._load import check_dag, dag_of_run, named_dag
 from mainspring.cli._outcome import Outcome, exit_code, read_outcome, show_outcome, show_range
 from mainspring.cli._params import read_params
 from mainspring.cli._settings import history_of, run_of, settings_of
@@ -17,8 +17,8 @@ from mainspring.cli.runs import iso_date
 from mainspring.errors import SpecError
 
 if TYPE_CHECKING:
-    from mainspring._config import Settings
     from mainspring._dag import Dag
+    from mainspring._run import Run
 
 __all__ = ["run"]
 
@@ -41,17 +41,29 @@ def run(options: argparse.Namespace, console: Console) -> int:
     params = read_params(options.param, checked.definition)
     only = None if options.only is None else _names(options.only)
 
-    history, outcomes = None, []
-    for day in days:
-        made = dag.run(day, params=params or None, only=only)
-        history = history or _history(dag, settings)
-        outcomes.append(read_outcome(history, made.id))
-        if len(days) > 1 and outcomes[-1].code and not options.keep_going:
-            left = len(days) - len(outcomes)
-            if left:
-                console.note(f"{left} more days were not run; --keep-going runs them all the same")
+    outcomes: list[Outcome] = []
+    for number, day in enumerate(days, 1):
+        made = dag.run(day, params=params or None, only=only, wait=False)
+        outcomes.append(wait_for(made, console))
+        if outcomes[-1].code and number < len(days) and not options.keep_going:
+            left = len(days) - number
+            console.note(f"{left} more days were not run; --keep-going runs them all the same")
             break
     return finish(outcomes, console, several=len(days) > 1)
+
+
+def wait_for(made: Run, console: Console) -> Outcome:
+    """Wait for a run with progress; after Ctrl-C say how far it came, and pass it on."""
+    from mainspring._session import history
+
+    try:
+        made.wait(progress=True)
+    except KeyboardInterrupt:
+        outcome = read_outcome(history(made.database), made.id)
+        show_outcome(outcome, console)
+        console.document({"runs": [outcome.document()], "exit_code": 130})
+        raise
+    return read_outcome(history(made.database), made.id)
 
 
 def finish(outcomes: list[Outcome], console: Console, *, several: bool = False) -> int:
@@ -111,15 +123,13 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
     if target is not None:
         dag, _ = named_dag(settings, target, console)
         _use_database(dag, options)
-    history = history_of(settings, must=True) if dag is None else _history(dag, settings)
+    history = history_of(settings, None if dag is None else dag.database)
     record = _interrupted(history, which, None if dag is None else dag.name)
     if dag is None:
-        dag, _ = named_dag(settings, record["dag"], console)
-        _use_database(dag, options)
+        dag = dag_of_run(settings, history, record, console)
     elif dag.name != record["dag"]:
         raise Stop(f"run {record['id']} is one of dag {clean(record['dag'])!r}", None, 2)
-    made = dag.resume(record["id"])
-    return finish([read_outcome(history, made.id)], console)
+    return finish([wait_for(dag.resume(record["id"], wait=False), console)], console)
 
 
 def _interrupted(history: Any, which: str, dag: str | None) -> Any:
@@ -142,11 +152,3 @@ def _use_database(dag: Dag, options: argparse.Namespace) -> None:
     """``--database`` wins over what the file says of its dag."""
     if options.database is not None:
         dag.database = None
-
-
-def _history(dag: Dag, settings: Settings) -> Any:
-    """The history of the database in which the dag's runs are."""
-    from mainspring import _mainspring as core
-
-    database = settings.database if dag.database is None else str(dag.database)
-    return core.History(database, busy_wait_s=settings.busy_wait)

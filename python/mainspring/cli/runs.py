@@ -6,7 +6,7 @@ import argparse
 from datetime import date
 
 from mainspring.cli._console import Console, clean
-from mainspring.cli._settings import history_of, settings_of
+from mainspring.cli._settings import history_if_any, settings_of
 from mainspring.cli._stop import Stop, nearest
 from mainspring.cli._words import RUN_HEAD, run_document, run_row
 
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     states = [_state(word) for word in options.state or ()] or None
     day = None if options.biz_date is None else iso_date(options.biz_date, "--biz-date")
     settings = settings_of(options, console)
-    history = history_of(settings)
+    history = history_if_any(settings)
     found = []
     if history is not None:
         if options.dag is not None and history.dag(options.dag) is None:

@@ -26,8 +26,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     record, states = None, {}
     if options.run is not None:
-        history = history_of(settings, must=True)
-        assert history is not None
+        history = history_of(settings)
         record = run_of(history, options.run, definition["key"])
         if record["dag"] != definition["key"]:
             from mainspring.cli._stop import Stop

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +88,10 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, environ: dict[str, str]) -> Iterator[Project]:
+def project(tmp_path: Path, environ: dict[str, str]) -> Project:
     """An empty project with a project file."""
     root = tmp_path / "project"
     root.mkdir()
     made = Project(root, environ)
     made.write("mainspring.toml", "")
-    yield made
+    return made
