@@ -31,7 +31,7 @@ impl Date {
         if year < 1 || year > 9999 || month < 1 || month > 12 {
             return None;
         }
-        if day < 1 || day > days_in_month(year, month) {
+        if day < 1 || day > Date::days_in_month(year, month) {
             return None;
         }
         Some(Date(day_number(year, month, day)))
@@ -86,6 +86,16 @@ impl Date {
         (self.0 as i64 + 3).rem_euclid(7) as u32
     }
 
+    /// Days in this month (1 to 12) of this year.
+    pub const fn days_in_month(year: i32, month: u32) -> u32 {
+        match month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
     /// Later by this many days (earlier if negative); stops at the ends of the range.
     #[must_use]
     pub const fn plus_days(self, days: i32) -> Date {
@@ -102,15 +112,6 @@ const fn day_number(year: i32, month: u32, day: u32) -> i32 {
     let of_year = (153 * march + 2) / 5 + day as i64 - 1;
     let days = of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year;
     (cycle * CYCLE + days - EPOCH) as i32
-}
-
-const fn days_in_month(year: i32, month: u32) -> u32 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 impl fmt::Display for Date {
