@@ -84,7 +84,9 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
         for task in item.definition["tasks"]
     }
     names = {item.dag.name for item in checked}
-    problems, graph, crossing = [], {}, False
+    problems: list[Problem] = []
+    graph: dict[str, set[str]] = {}
+    crossing = False
     for key, (item, task) in tasks.items():
         graph[key] = set()
         for edge in task.get("dependencies", []):

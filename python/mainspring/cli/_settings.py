@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mainspring._config import Settings
     from mainspring._mainspring import History
 
-__all__ = ["history_if_any", "history_of", "run_of", "settings_of"]
+__all__ = ["apply_pools", "history_if_any", "history_of", "run_of", "settings_of"]
 
 
 def settings_of(options: argparse.Namespace, console: Console) -> Settings:
@@ -41,6 +41,21 @@ def history_if_any(settings: Settings, database: Any = None) -> History | None:
     from mainspring import _session
 
     return _session.history(settings.database if database is None else database)
+
+
+def apply_pools(settings: Settings, database: Any = None) -> None:
+    """Give the pools of the project file the slots that it says, where they differ."""
+    if not settings.pools:
+        return
+    from mainspring import _session
+
+    where = settings.database if database is None else database
+    session = _session.session(where)
+    reader = _session.history(where)
+    known = {} if reader is None else reader.pools()
+    for name, slots in settings.pools.items():
+        if name not in known or known[name][0] != slots:
+            session.core.set_pool(name, slots)
 
 
 def run_of(history: History, text: str, dag: str | None = None, **wanted: Any) -> Any:

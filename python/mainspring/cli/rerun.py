@@ -6,7 +6,7 @@ import argparse
 
 from mainspring.cli._console import Console
 from mainspring.cli._load import dag_of_run
-from mainspring.cli._settings import history_of, run_of, settings_of
+from mainspring.cli._settings import apply_pools, history_of, run_of, settings_of
 from mainspring.cli._stop import Stop
 from mainspring.cli.run import finish, wait_for
 
@@ -27,5 +27,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
             f"mainspring run --resume {number} goes on where it stopped",
         )
     dag = dag_of_run(settings, history, record, console)
+    apply_pools(settings, dag.database)
     made = dag.rerun(record["id"], options.task, downstream=options.downstream, wait=False)
     return finish([wait_for(made, console)], console)

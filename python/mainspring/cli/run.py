@@ -11,7 +11,7 @@ from mainspring.cli._console import Console, clean
 from mainspring.cli._load import check_dag, dag_of_run, named_dag
 from mainspring.cli._outcome import Outcome, exit_code, read_outcome, show_outcome, show_range
 from mainspring.cli._params import read_params
-from mainspring.cli._settings import history_of, run_of, settings_of
+from mainspring.cli._settings import apply_pools, history_of, run_of, settings_of
 from mainspring.cli._stop import Stop
 from mainspring.cli.runs import iso_date
 from mainspring.errors import SpecError
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     params = read_params(options.param, checked.definition)
     only = None if options.only is None else _names(options.only)
 
+    apply_pools(settings, dag.database)
     outcomes: list[Outcome] = []
     for number, day in enumerate(days, 1):
         made = dag.run(day, params=params or None, only=only, wait=False)
@@ -129,6 +130,7 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
         dag = dag_of_run(settings, history, record, console)
     elif dag.name != record["dag"]:
         raise Stop(f"run {record['id']} is one of dag {clean(record['dag'])!r}", None, 2)
+    apply_pools(settings, dag.database)
     return finish([wait_for(dag.resume(record["id"], wait=False), console)], console)
 
 
