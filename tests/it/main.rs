@@ -14,3 +14,6 @@ mod policy;
 mod spec;
 #[cfg(feature = "sqlite")]
 mod store;
+mod checkers;
+mod engine;
+mod sim;
