@@ -83,6 +83,8 @@ pub(crate) fn next(cron: &Cron, zone: &Zone, rule: ClockChange, after: Instant) 
     let rule = if cron.every_hour() { ClockChange::LITERAL } else { rule };
     let mut at = after.floor_secs().saturating_add(1);
     let mut i = zone.index(at);
+    // Nothing matches from the first wall time up to the second.
+    let mut known: Option<(i64, Wall)> = None;
     loop {
         let span = zone.span(i);
         let low = at + span.offset;
@@ -91,7 +93,11 @@ pub(crate) fn next(cron: &Cron, zone: &Zone, rule: ClockChange, after: Instant) 
             Fold::First if span.before > span.offset => low.max(span.start + span.before),
             _ => low,
         };
-        let wall = cron.ceil(Wall(raised));
+        let wall = match known {
+            Some((from, wall)) if from <= raised && raised <= wall.0 => Some(wall),
+            _ => cron.ceil(Wall(raised)),
+        };
+        known = wall.map(|wall| (raised, wall));
         let regular = wall
             .filter(|wall| wall.0 < regular_end(&span, rule.fold))
             .map(|wall| Fire::new(wall.0 - span.offset, wall));

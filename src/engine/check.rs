@@ -39,7 +39,9 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         let source = sources.get(&problem.place).copied();
         with_source(problem, source)
     });
-    tasks.chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule))).collect()
+    tasks
+        .chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule)))
+        .collect()
 }
 
 /// Whether a task of the form could not be read at all.

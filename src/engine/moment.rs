@@ -47,7 +47,11 @@ impl When {
         for schedule in schedules {
             match rule(schedule) {
                 Ok(rule) => {
-                    entries.push(Entry { rule, start: schedule.start_date, end: schedule.end_date });
+                    entries.push(Entry {
+                        rule,
+                        start: schedule.start_date,
+                        end: schedule.end_date,
+                    });
                 }
                 Err(SpecError(found)) => problems.extend(found),
             }

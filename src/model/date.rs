@@ -42,7 +42,8 @@ impl Date {
     pub const fn ymd(self) -> (i32, u32, u32) {
         let days = self.0 as i64 + EPOCH;
         let cycle = days.div_euclid(CYCLE);
-        let day = days.rem_euclid(CYCLE);
+        // Small unsigned numbers from here on: this is asked for each step of every schedule.
+        let day = days.rem_euclid(CYCLE) as u32;
         // Leap days of the cycle that lie before `day` are taken out before dividing by 365.
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
         let of_year = day - (365 * year + year / 4 - year / 100);
@@ -50,8 +51,8 @@ impl Date {
         let month = (5 * of_year + 2) / 153;
         let of_month = of_year - (153 * month + 2) / 5 + 1;
         let civil = if month < 10 { month + 3 } else { month - 9 };
-        let year = year + cycle * 400 + (civil <= 2) as i64;
-        (year as i32, civil as u32, of_month as u32)
+        let year = year as i64 + cycle * 400 + (civil <= 2) as i64;
+        (year as i32, civil, of_month)
     }
 
     /// The date that ISO text such as `2024-02-29` names.

@@ -11,7 +11,8 @@ use crate::store::StoreError;
 /// The exception class of this name.
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || py.import("mainspring.errors").map(Bound::unbind))?;
+    let module =
+        MODULE.get_or_try_init(py, || py.import("mainspring.errors").map(Bound::unbind))?;
     module.bind(py).getattr(name)
 }
 

@@ -10,8 +10,9 @@ use super::faces::{AttemptFace, EntryFace, RunFace, task_runs};
 use super::{errors, values};
 use crate::model::{Date, RunId, SpecError, TaskRunId};
 use crate::runtime::{Clock, Files, host_name, is_alive};
-use crate::store::sqlite::{SqliteOptions, SqliteStore};
-use crate::store::{AttemptFilter, RunFilter, RunSummary, Store, StoreError};
+use crate::store::{
+    AttemptFilter, RunFilter, RunSummary, SqliteOptions, SqliteStore, Store, StoreError,
+};
 
 /// Reads what was remembered; never changes it.
 #[pyclass(frozen, module = "mainspring._mainspring")]
@@ -38,10 +39,8 @@ impl History {
 
     fn face(&self, summary: RunSummary) -> RunFace {
         let now = self.clock.now();
-        let alive = summary
-            .node
-            .as_ref()
-            .is_some_and(|node| is_alive(&self.files, node, &self.host, now));
+        let alive =
+            summary.node.as_ref().is_some_and(|node| is_alive(&self.files, node, &self.host, now));
         RunFace::new(summary, alive)
     }
 }
@@ -81,9 +80,9 @@ impl History {
         let mut in_table = Vec::new();
         for state in &asked {
             let word = if state == "INTERRUPTED" { "RUNNING" } else { state.as_str() };
-            let state = word
-                .parse()
-                .map_err(|e: crate::model::UnknownWord| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
+            let state = word.parse().map_err(|e: crate::model::UnknownWord| {
+                pyo3::exceptions::PyValueError::new_err(e.to_string())
+            })?;
             in_table.push(state);
         }
         let date = |text: Option<&str>| {

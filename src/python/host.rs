@@ -90,8 +90,12 @@ impl PythonHost {
                 reporter: reporter.clone(),
                 told: AtomicBool::new(false),
             };
-            let task = hook(py, &START, "start_async")?
-                .call1((&handler.call, &arguments, context, done))?;
+            let task = hook(py, &START, "start_async")?.call1((
+                &handler.call,
+                &arguments,
+                context,
+                done,
+            ))?;
             stoppable(Arc::new(PyStop::Coroutine(task.unbind())));
             return Ok(Called::Later);
         }

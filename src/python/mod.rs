@@ -43,7 +43,7 @@ fn check_dag<'py>(py: Python<'py>, spec: &Bound<'py, PyAny>) -> PyResult<Bound<'
 /// Bring a database to the newest schema: (schema before, schema now).
 #[pyfunction]
 fn migrate(py: Python<'_>, database: std::path::PathBuf) -> PyResult<(i64, i64)> {
-    py.detach(|| crate::store::sqlite::migrate(&database)).map_err(errors::store)
+    py.detach(|| crate::store::SqliteStore::migrate(&database)).map_err(errors::store)
 }
 
 /// Every state: (word, code, whether it is final).

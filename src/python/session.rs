@@ -136,9 +136,7 @@ impl Session {
         let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
         let request = read_request(request)?;
         let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
-        let run = py
-            .detach(|| self.core.submit(dag, for_run, request))
-            .map_err(errors::session)?;
+        let run = py.detach(|| self.core.submit(dag, for_run, request)).map_err(errors::session)?;
         self.keep(run, host);
         Ok(run.0)
     }
@@ -175,7 +173,8 @@ impl Session {
     fn wait(&self, py: Python<'_>, run_id: i64, timeout: Option<f64>) -> PyResult<bool> {
         // A run that this process does not drive has nobody here to wait for.
         let Some(watch) = self.core.watch(RunId(run_id)) else { return Ok(true) };
-        let mut left = timeout.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        let mut left =
+            timeout.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
         loop {
             let step = left.map_or(SIGNAL_POLL, |left| left.min(SIGNAL_POLL));
             if py.detach(|| watch.wait(step)) {

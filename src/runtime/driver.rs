@@ -3,7 +3,7 @@
 //! A batch is whatever arrived while the last one was being committed, so one task costs one
 //! commit and ten thousand tasks share a few. Nothing here ever needs the interpreter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,9 +21,7 @@ use super::watch::RunWatch;
 use crate::engine::{
     self, Decision, Effect, Event, NewRun, Plan, Report, TaskRunRef, World, apply, decide,
 };
-use crate::model::{
-    AttemptRecord, AttemptStart, Instant, Outcome, RunId, ScopeLease, State,
-};
+use crate::model::{AttemptRecord, AttemptStart, Instant, Outcome, RunId, ScopeLease, State};
 use crate::store::{CommitError, Store, StoreError, StoredRun};
 
 /// At most so many messages make one batch.
@@ -91,6 +89,8 @@ struct Driven {
     info: Arc<RunInfo>,
     host: Arc<dyn HandlerHost>,
     watch: Arc<RunWatch>,
+    /// Which of its task runs hold a slot.
+    live: BTreeSet<u32>,
 }
 
 /// The driver's belongings.
@@ -288,8 +288,8 @@ impl Driver {
                 Some(Message::Cancel { run, only, grace_ms })
             }
             Message::Explain(at, reply) => {
-                let text = self.world.run(at.run).map(|_| engine::explain(&self.world, at, now));
-                let _ = reply.send(text.map(|explained| explained.to_string()));
+                let text = engine::explain(&self.world, at, now).map(|found| found.to_string());
+                let _ = reply.send(text);
                 None
             }
             Message::PoolSized(pool, slots) => {
@@ -335,6 +335,7 @@ impl Driver {
                     info: Arc::new(info),
                     host: Arc::clone(&host),
                     watch: Arc::new(RunWatch::new()),
+                    live: BTreeSet::new(),
                 };
                 self.runs.insert(row.id, driven);
                 waiting.made.push((reply.clone(), row.id));
@@ -371,12 +372,16 @@ impl Driver {
             params,
         };
         let gone: Vec<_> = stored.leases.iter().map(|lease| lease.node_id).collect();
-        self.load(&stored, Arc::clone(&plan));
+        if let Err(broken) = self.load(&stored, Arc::clone(&plan)) {
+            let _ = reply.send(Err(SessionError::Store(broken.to_string())));
+            return None;
+        }
         let driven = Driven {
             plan: Arc::clone(&plan),
             info: Arc::new(info),
             host: Arc::clone(&host),
             watch: Arc::new(RunWatch::new()),
+            live: BTreeSet::new(),
         };
         self.runs.insert(run, driven);
         for node in gone {
@@ -385,7 +390,8 @@ impl Driver {
             }
         }
         if let Some(what) = &rerun
-            && let Err(refusal) = self.try_decide(&Event::Rerun { run, what: what.clone() }, turn, now)
+            && let Err(refusal) =
+                self.try_decide(&Event::Rerun { run, what: what.clone() }, turn, now)
         {
             let _ = reply.send(Err(SessionError::Refused(refusal)));
             self.runs.remove(&run);
@@ -396,14 +402,14 @@ impl Driver {
         Some(Message::Adopt(Adopt { stored, plan, host, rerun, reply }))
     }
 
-    fn load(&mut self, stored: &StoredRun, plan: Arc<Plan>) {
+    fn load(&mut self, stored: &StoredRun, plan: Arc<Plan>) -> Result<(), engine::Broken> {
         self.world.load(
             stored.row.clone(),
             stored.cancel_requested,
             plan,
             stored.task_runs.clone(),
             stored.leases.clone(),
-        );
+        )
     }
 
     fn decide(&mut self, event: &Event, turn: &mut Turn, now: Instant) {
@@ -412,7 +418,8 @@ impl Driver {
     }
 
     fn try_decide(&mut self, event: &Event, turn: &mut Turn, now: Instant) -> Result<(), String> {
-        let mut decision = decide(&self.world, event, now).map_err(|refusal| refusal.to_string())?;
+        let mut decision =
+            decide(&self.world, event, now).map_err(|refusal| refusal.to_string())?;
         for end in decision.ends.iter_mut().filter(|end| !end.released) {
             // Given up, but still running: what it has printed so far belongs to its record.
             if let Some(log) = self.pool.log_of(end.at) {
@@ -425,14 +432,33 @@ impl Driver {
     fn apply(&mut self, decision: Decision, turn: &mut Turn) -> Result<(), SessionError> {
         apply(&mut self.world, &decision)
             .map_err(|broken| SessionError::Internal(broken.to_string()))?;
+        for start in &decision.starts {
+            if let Some(driven) = self.runs.get_mut(&start.at.run) {
+                driven.live.insert(start.at.index);
+            }
+        }
+        for end in decision.ends.iter().filter(|end| end.released) {
+            self.no_longer_live(end.at);
+        }
+        for at in &decision.releases {
+            self.no_longer_live(*at);
+        }
         turn.add(decision);
         Ok(())
+    }
+
+    fn no_longer_live(&mut self, at: TaskRunRef) {
+        if let Some(driven) = self.runs.get_mut(&at.run) {
+            driven.live.remove(&at.index);
+        }
     }
 
     /// What to do about a refused commit; true when the turn is over.
     fn refused(&mut self, error: CommitError, waiting: &mut Waiting, again: Vec<Message>) -> bool {
         match error {
-            CommitError::IdsMoved(_) | CommitError::Conflict { .. } | CommitError::PoolFull { .. } => {
+            CommitError::IdsMoved(_)
+            | CommitError::Conflict { .. }
+            | CommitError::PoolFull { .. } => {
                 if let Err(error) = self.reload() {
                     self.fail_waiting(waiting, &error.to_string());
                     return true;
@@ -455,7 +481,10 @@ impl Driver {
                 true
             }
             CommitError::Store(error) => {
-                if !waiting.made.is_empty() || !waiting.adopted.is_empty() || !waiting.rerun.is_empty() {
+                if !waiting.made.is_empty()
+                    || !waiting.adopted.is_empty()
+                    || !waiting.rerun.is_empty()
+                {
                     // Whoever asked is told at once; what others reported is decided again.
                     self.fail_waiting(waiting, &error.to_string());
                     let rest: Vec<_> = again
@@ -542,7 +571,9 @@ impl Driver {
             self.runs.iter().map(|(run, driven)| (*run, Arc::clone(&driven.plan))).collect();
         for (run, plan) in runs {
             match self.store.stored_run(run)? {
-                Some(stored) => self.load(&stored, plan),
+                Some(stored) => {
+                    self.load(&stored, plan).map_err(|e| StoreError::Other(e.to_string()))?;
+                }
                 // Decided, but never committed.
                 None => {
                     self.runs.remove(&run);
@@ -566,10 +597,11 @@ impl Driver {
                         *count = found.count(*state);
                     }
                 }
-                status.running = found
-                    .live_indexes()
+                status.running = driven
+                    .live
+                    .iter()
                     .take(8)
-                    .filter_map(|index| found.plan.tasks.get(index as usize))
+                    .filter_map(|index| found.plan.tasks.get(*index as usize))
                     .map(|task| task.def.name.clone())
                     .collect();
             });
@@ -594,9 +626,8 @@ impl Driver {
             Effect::Start(at, attempt) => self.start(at, attempt),
             Effect::Stop { at, attempt_no, reason, .. } => self.pool.stop(at, attempt_no, reason),
             Effect::RunEnded(run) => {
-                let zombies = self.world.run(run).is_some_and(|run| run.live_indexes().count() > 0);
-                if !zombies {
-                    self.world.forget(run);
+                // A run whose threads have not all ended stays until they give their slots back.
+                if self.world.forget(run) {
                     self.runs.remove(&run);
                 }
             }

@@ -108,7 +108,11 @@ impl InlinePool {
             let stuck = !state.running.is_empty();
             let threads = std::mem::take(&mut state.threads);
             // A handler that does not end must not hold up the end of its process.
-            if stuck { threads.into_iter().filter(JoinHandle::is_finished).collect() } else { threads }
+            if stuck {
+                threads.into_iter().filter(JoinHandle::is_finished).collect()
+            } else {
+                threads
+            }
         };
         for thread in threads {
             // A thread that panicked has already reported what it could.

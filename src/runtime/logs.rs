@@ -138,7 +138,12 @@ fn push_tail(tail: &mut Vec<u8>, line: &[u8]) {
     if tail.len() > TAIL_LIMIT {
         let excess = tail.len() - TAIL_LIMIT;
         // Cut at a line's end where there is one.
-        let cut = tail[excess..].iter().position(|byte| *byte == b'\n').map_or(excess, |at| excess + at + 1);
-        tail.drain(..cut.min(tail.len().saturating_sub(line.len() + 1)).max(excess.min(tail.len())));
+        let cut = tail[excess..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(excess, |at| excess + at + 1);
+        tail.drain(
+            ..cut.min(tail.len().saturating_sub(line.len() + 1)).max(excess.min(tail.len())),
+        );
     }
 }

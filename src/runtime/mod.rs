@@ -9,7 +9,6 @@ mod executor;
 mod files;
 mod inline;
 mod logs;
-mod moment;
 mod node;
 mod session;
 mod turn;

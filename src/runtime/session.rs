@@ -16,13 +16,17 @@ use super::files::Files;
 use super::inline::InlinePool;
 use super::node::{LEASE_MS, NodeLock, is_alive};
 use super::watch::RunWatch;
-use crate::engine::{NewRun, Plan, PlannedTask, Refusal, RerunWhat, TaskRunRef, World};
-use crate::model::{
-    DagDef, Date, Instant, NodeId, NodeRow, RunId, RunState, SpecError, TaskRunId, TaskVersionId,
-    Trigger, params,
+use crate::engine::{
+    Asked, NewRun, Plan, PlannedTask, Refusal, RerunWhat, TaskRunRef, When, World,
 };
-use crate::store::sqlite::{SqliteOptions, SqliteStore};
-use crate::store::{CommitError, RegisteredDag, Store, StoreError, StoredRun};
+use crate::graph::Nearest;
+use crate::model::{
+    DagDef, Date, Instant, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskRunId,
+    TaskVersionId, Trigger, params,
+};
+use crate::store::{
+    CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoreError, StoredRun,
+};
 
 /// Why a session could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +113,7 @@ pub struct Session {
     database: PathBuf,
     files: Files,
     host: String,
-    node: NodeId,
+    lease: ScopeLease,
     clock: Clock,
     inbox: Sender<Message>,
     /// For questions and registrations, beside the driver's own.
@@ -120,9 +124,11 @@ pub struct Session {
     _lock: NodeLock,
 }
 
+/// A registered dag, ready to make runs of.
 struct CachedPlan {
     plan: Arc<Plan>,
-    registered: RegisteredDag,
+    when: When,
+    timezone: String,
 }
 
 impl Session {
@@ -177,12 +183,14 @@ impl Session {
         let thread = std::thread::Builder::new()
             .name("mainspring-driver".into())
             .spawn(move || driver.run())
-            .map_err(|error| SessionError::Internal(format!("no thread for the driver: {error}")))?;
+            .map_err(|error| {
+                SessionError::Internal(format!("no thread for the driver: {error}"))
+            })?;
         Ok(Session {
             database,
             files,
             host,
-            node: lease.node_id,
+            lease,
             clock,
             inbox,
             store: Mutex::new(store),
@@ -217,9 +225,11 @@ impl Session {
             def: Arc::clone(&task.def),
         });
         let plan = Plan::build(registered.id, &registered.def.key, tasks.collect())?;
-        let key = registered.def.key.clone();
-        let cached = Arc::new(CachedPlan { plan: Arc::new(plan), registered });
-        lock(&self.plans).insert(key, Arc::clone(&cached));
+        let schedules: Vec<_> = registered.schedules.into_iter().map(|(_, s)| s).collect();
+        let timezone = registered.def.timezone;
+        let when = When::of(&timezone, &schedules)?;
+        let cached = Arc::new(CachedPlan { plan: Arc::new(plan), when, timezone });
+        lock(&self.plans).insert(registered.def.key, Arc::clone(&cached));
         Ok(cached)
     }
 
@@ -245,7 +255,7 @@ impl Session {
         request: NewRunRequest,
     ) -> Result<RunId, SessionError> {
         let cached = self.cached(dag)?;
-        let run = new_run(&cached.plan, &cached.registered, request, self.clock.now())?;
+        let run = new_run(&cached, request, self.clock.now())?;
         let (reply, answer) = bounded(1);
         self.send(Message::Submit(Submit { run, host, reply }))?;
         let (id, watch) = answer.recv().map_err(|_| SessionError::Closed)??;
@@ -285,7 +295,11 @@ impl Session {
             None => RerunWhat::Failed,
             Some(names) => {
                 let indexes = indexes(&plan, names)?;
-                if rerun.downstream { RerunWhat::WithDownstream(indexes) } else { RerunWhat::Only(indexes) }
+                if rerun.downstream {
+                    RerunWhat::WithDownstream(indexes)
+                } else {
+                    RerunWhat::Only(indexes)
+                }
             }
         };
         let ours = stored.row.state == RunState::Running
@@ -319,7 +333,7 @@ impl Session {
         let run = stored.row.id;
         let now = self.clock.now();
         let mut store = lock(&self.store);
-        let own = store.scope_of_node(self.node)?.ok_or(SessionError::Closed)?;
+        let own = self.lease;
         if stored.row.scope_id == own.scope_id {
             return Ok(stored);
         }
@@ -336,11 +350,15 @@ impl Session {
         match store.take_over(run, stored.row.scope_id, own, now) {
             Ok(()) => {}
             Err(CommitError::Conflict { .. }) => {
-                return Err(SessionError::Refused(format!("another process has just taken run {run}")));
+                return Err(SessionError::Refused(format!(
+                    "another process has just taken run {run}"
+                )));
             }
             Err(other) => return Err(SessionError::Store(other.to_string())),
         }
-        store.stored_run(run)?.ok_or_else(|| SessionError::NotFound(format!("there is no run {run}")))
+        store
+            .stored_run(run)?
+            .ok_or_else(|| SessionError::NotFound(format!("there is no run {run}")))
     }
 
     fn stored(&self, run: RunId) -> Result<StoredRun, SessionError> {
@@ -447,23 +465,35 @@ impl Drop for Session {
     }
 }
 
-/// Checks a request and fills in what it leaves open.
+/// Checks a request and fills in what it leaves open; all that is wrong with it at once.
 fn new_run(
-    plan: &Arc<Plan>,
-    registered: &RegisteredDag,
+    cached: &CachedPlan,
     request: NewRunRequest,
     now: Instant,
 ) -> Result<NewRun, SessionError> {
-    let schema = plan.param_schema();
-    let params = params::bind(&schema, &request.params, &plan.dag).map_err(SpecError)?;
+    let plan = &cached.plan;
+    let mut problems = Vec::new();
+    let asked = Asked {
+        nominal_at: request.nominal_at,
+        biz_date: request.biz_date,
+        interval: request.interval,
+    };
+    let moment = cached.when.resolve(asked, now).map_err(|problem| problems.push(problem));
+    let mut given = request.params;
+    let tasks = plan.tasks.iter().map(|task| &*task.def);
+    if let Ok(moment) = &moment {
+        let schema = tasks.clone().flat_map(|task| &task.param_schema);
+        params::fill_biz_date(schema, &mut given, moment.biz_date);
+    }
+    let params = params::bind_dag(&plan.dag, tasks, &given).map_err(|found| problems.extend(found));
+    let (Ok(moment), Ok(params)) = (moment, params) else { return Err(SpecError(problems).into()) };
     let only = request.only.as_ref().map(|names| indexes(plan, names)).transpose()?;
-    let times = super::moment::resolve(registered, &request, now)?;
     Ok(NewRun {
         plan: Arc::clone(plan),
-        nominal_at: times.nominal_at,
-        biz_date: times.biz_date,
-        interval: times.interval,
-        timezone: registered.def.timezone.clone(),
+        nominal_at: moment.nominal_at,
+        biz_date: moment.biz_date,
+        interval: moment.interval,
+        timezone: cached.timezone.clone(),
         trigger: Trigger::Manual,
         timed: false,
         interactive: true,
@@ -476,10 +506,18 @@ fn new_run(
 
 /// Indexes of tasks by name.
 fn indexes(plan: &Plan, names: &[String]) -> Result<Vec<u32>, SessionError> {
-    let unknown = |name: &String| {
-        SessionError::NotFound(format!("dag {} has no task {name}{}", plan.dag, plan.nearest(name)))
+    let known: BTreeMap<&str, u32> =
+        plan.tasks.iter().map(|task| task.def.name.as_str()).zip(0..).collect();
+    let index = |name: &String| {
+        known.get(name.as_str()).copied().ok_or_else(|| {
+            let names: Vec<&str> = known.keys().copied().collect();
+            let nearest = Nearest::new(&names).find(name);
+            let hint = nearest.map(|near| format!("\n  hint: did you mean {near}?"));
+            let hint = hint.unwrap_or_default();
+            SessionError::NotFound(format!("dag {} has no task {name}{hint}", plan.dag))
+        })
     };
-    names.iter().map(|name| plan.index_of(name).ok_or_else(|| unknown(name))).collect()
+    names.iter().map(index).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

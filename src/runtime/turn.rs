@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Decision, Effect, Move, TaskRunRef, World};
+use crate::engine::{Decision, Effect, Move, Run, TaskRunRef, World};
 use crate::model::journal::{self, Entry};
-use crate::model::{Instant, RunId, ScopeLease, TaskRunId, TaskRunRow};
+use crate::model::{Instant, RunId, ScopeLease, TaskRunId};
 use crate::store::{Batch, CreatedRun, Ended, NextIds, Progressed};
 
 /// What the decisions of one turn come to.
@@ -55,11 +55,13 @@ impl Turn {
             if self.created.contains(&at.run) {
                 continue;
             }
-            let Some(run) = world.run(at.run) else { continue };
+            let (Some(run), Some(task_run)) = (world.run(at.run), world.task_run(*at)) else {
+                continue;
+            };
             batch.progressed.push(Progressed {
                 id: run.row.first_task_run_id.offset(at.index),
                 expected_revision: *expected_revision,
-                progress: run.task_run(at.index).progress.clone(),
+                progress: task_run.progress.clone(),
             });
         }
         for decision in &self.decisions {
@@ -96,7 +98,10 @@ impl Turn {
 
     /// What to do once it is durable.
     pub fn effects(&mut self) -> Vec<Effect> {
-        self.decisions.iter_mut().flat_map(|decision| std::mem::take(&mut decision.effects)).collect()
+        self.decisions
+            .iter_mut()
+            .flat_map(|decision| std::mem::take(&mut decision.effects))
+            .collect()
     }
 }
 
@@ -115,17 +120,10 @@ fn moved(taken: &Move) -> Entry {
     }
 }
 
-fn created(run: &crate::engine::Run) -> CreatedRun {
-    let task_runs = run.plan.tasks.iter().enumerate().map(|(index, task)| TaskRunRow {
-        id: run.row.first_task_run_id.offset(index as u32),
-        run_id: run.row.id,
-        task_id: task.task_id,
-        task_version_id: task.version_id,
-        map_index: 0,
-        nominal_at: run.row.nominal_at,
-        biz_date: run.row.biz_date,
-        created_at: run.row.created_at,
-        progress: run.task_run(index as u32).progress.clone(),
-    });
-    CreatedRun { row: run.row.clone(), task_runs: task_runs.collect() }
+fn created(run: &Run) -> CreatedRun {
+    let mut task_runs = run.plan.task_run_rows(&run.row);
+    for (row, task_run) in task_runs.iter_mut().zip(run.task_runs()) {
+        row.progress = task_run.progress.clone();
+    }
+    CreatedRun { row: run.row.clone(), task_runs }
 }

@@ -7,30 +7,21 @@ use crate::model::Date;
 impl Cron {
     /// The first matching wall time not before this one.
     pub fn ceil(&self, wall: Wall) -> Option<Wall> {
-        let date = wall.date();
-        let found = self.ceil_date(date)?;
-        if found == date {
-            if let Some(second) = self.times.ceil(wall.second_of_day()) {
-                return Some(Wall::new(date, second));
-            }
-            let found = self.ceil_date(date.plus_days(1))?;
-            return Some(Wall::new(found, self.times.first()));
-        }
-        Some(Wall::new(found, self.times.first()))
+        let (date, second) = (wall.date(), wall.second_of_day());
+        // After the day's last time only the days from tomorrow on are of interest.
+        let over = second > self.times.last();
+        let found = self.ceil_date(if over { date.plus_days(1) } else { date })?;
+        let second = if found == date { self.times.ceil(second)? } else { self.times.first() };
+        Some(Wall::new(found, second))
     }
 
     /// The last matching wall time not after this one.
     pub fn floor(&self, wall: Wall) -> Option<Wall> {
-        let date = wall.date();
-        let found = self.floor_date(date)?;
-        if found == date {
-            if let Some(second) = self.times.floor(wall.second_of_day()) {
-                return Some(Wall::new(date, second));
-            }
-            let found = self.floor_date(date.plus_days(-1))?;
-            return Some(Wall::new(found, self.times.last()));
-        }
-        Some(Wall::new(found, self.times.last()))
+        let (date, second) = (wall.date(), wall.second_of_day());
+        let before = second < self.times.first();
+        let found = self.floor_date(if before { date.plus_days(-1) } else { date })?;
+        let second = if found == date { self.times.floor(second)? } else { self.times.last() };
+        Some(Wall::new(found, second))
     }
 
     /// The first date that can match at all.

@@ -13,6 +13,7 @@ mod read;
 mod register;
 mod register_rows;
 mod rows;
+mod upgrade;
 
 use std::collections::BTreeMap;
 use std::path::Path;

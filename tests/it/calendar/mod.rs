@@ -3,4 +3,5 @@
 mod cases;
 mod crons;
 mod oracle;
+mod properties;
 mod support;

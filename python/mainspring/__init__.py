@@ -1,0 +1,78 @@
+"""mainspring: scheduling for people who move data.
+
+Tasks are Python functions, a dag says what waits for what, and a native core runs them, retries
+them and remembers what happened.
+
+>>> import mainspring as ms
+>>> with ms.Dag("letters") as dag:
+...     @ms.task
+...     def extract(biz_date) -> list:
+...         return ["a", "b", str(biz_date)]
+...     @ms.task
+...     def count(letters: list) -> int:
+...         return len(letters)
+...     _ = count(extract())          # the result of one is the argument of the other
+>>> with ms.testing.isolated():
+...     dag.run("2013-01-15").result("count")
+3
+"""
+
+from mainspring._context import Context, context
+from mainspring._dag import Dag
+from mainspring._history import Runs, pool, run, runs, show_versions
+from mainspring._node import Node
+from mainspring._run import Run
+from mainspring._session import use
+from mainspring._task import Task, noop, task
+from mainspring._taskrun import Attempt, TaskRun
+from mainspring.errors import (
+    AttemptCanceled,
+    AttemptTimeout,
+    ConfigError,
+    ConflictError,
+    CycleError,
+    Fail,
+    HandlerError,
+    MainspringError,
+    NotFoundError,
+    Problem,
+    SpecError,
+    StoreError,
+)
+
+from mainspring import testing  # isort: skip
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Attempt",
+    "AttemptCanceled",
+    "AttemptTimeout",
+    "ConfigError",
+    "ConflictError",
+    "Context",
+    "CycleError",
+    "Dag",
+    "Fail",
+    "HandlerError",
+    "MainspringError",
+    "Node",
+    "NotFoundError",
+    "Problem",
+    "Run",
+    "Runs",
+    "SpecError",
+    "StoreError",
+    "Task",
+    "TaskRun",
+    "__version__",
+    "context",
+    "noop",
+    "pool",
+    "run",
+    "runs",
+    "show_versions",
+    "task",
+    "testing",
+    "use",
+]

@@ -1,0 +1,313 @@
+"""``Dag``: tasks whose runs belong together, and the verbs that run them."""
+
+from mainspring._definition import Definition
+from mainspring._task import decorate, noop
+from mainspring.errors import Problem, SpecError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import date, datetime
+    from typing import Any
+
+    from mainspring._history import Runs
+    from mainspring._run import Run
+
+
+class Dag(Definition):
+    """A named group of tasks whose runs belong together.
+
+    Parameters
+    ----------
+    name : str
+        Stable name: letters of any script, digits, ``_`` and ``-``.
+    schedule : str or list, optional
+        When it fires: a cron line, ``"@daily"``, ``"every 6h"``. Without one it runs when asked.
+    timezone : str, optional
+        IANA zone of its dates and schedule; the project's, or UTC, by default.
+    start_date, end_date : date or str, optional
+        First and last nominal local date, both inclusive.
+    owner, labels, title, doc : optional
+        Who answers for it, words to find it by, text to show, what it is for.
+    max_active_runs : int, optional
+        How many of its runs may be live at once; default 16.
+    biz_offset : int, optional
+        Days from the nominal local date to the business date; default -1 where it fires once a
+        day, so that the run in the small hours of the 15th handles the 14th.
+    defaults : dict, optional
+        Options of :func:`mainspring.task` for all its tasks, such as ``{"retries": 2}``.
+    database : str or path, optional
+        Where its runs are remembered; default as :func:`mainspring.use` says.
+
+    Raises
+    ------
+    SpecError
+        Not here: everything wrong is told at once by :meth:`check` and :meth:`run`.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.Dag("letters", schedule="0 30 2 * * ?", timezone="America/New_York",
+    ...             start_date="2013-01-02") as dag:
+    ...     @ms.task
+    ...     def extract(biz_date) -> str:
+    ...         return f"{biz_date}.csv"
+    ...     @ms.task
+    ...     def clean(path: str) -> int:
+    ...         return len(path)
+    ...     _ = clean(extract())
+    >>> dag
+    Dag('letters', schedule='0 30 2 * * ?', tasks=['extract', 'clean'])
+    >>> with ms.testing.isolated():
+    ...     dag.run("2013-01-15").result("clean")
+    14
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        schedule: "str | Sequence[Any] | None" = None,
+        timezone: "str | None" = None,
+        start_date: "date | str | None" = None,
+        end_date: "date | str | None" = None,
+        owner: "str | None" = None,
+        labels: "Sequence[str]" = (),
+        title: "str | None" = None,
+        doc: "str | None" = None,
+        max_active_runs: "int | None" = None,
+        biz_offset: "int | None" = None,
+        defaults: "Mapping[str, Any] | None" = None,
+        database: "Any" = None,
+    ) -> None:
+        super().__init__(name, {
+            "schedule": schedule, "timezone": timezone, "start_date": start_date,
+            "end_date": end_date, "owner": owner, "labels": labels or None, "title": title,
+            "doc": doc, "max_active_runs": max_active_runs, "biz_offset": biz_offset,
+            "defaults": defaults,
+        })
+        self.database = database
+
+    def task(self, fn: "Any" = None, /, **options: "Any") -> "Any":
+        """Make a task of this dag without a ``with`` block; options as :func:`mainspring.task`.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> dag = ms.Dag("letters")
+        >>> @dag.task(retries=2)
+        ... def extract() -> str: ...
+        >>> dag
+        Dag('letters', tasks=['extract'])
+        """
+        return decorate(fn, options, self)
+
+    @classmethod
+    def from_graph(
+        cls,
+        name: str,
+        nodes: "Iterable[str]",
+        edges: "Iterable[tuple[str, str]]" = (),
+        **fields: "Any",
+    ) -> "Dag":
+        """Make a dag of tasks that do nothing from names and pairs.
+
+        Parameters
+        ----------
+        name : str
+            Name of the dag.
+        nodes : iterable of str
+            Names of the tasks.
+        edges : iterable of (str, str)
+            Upstream first.
+        **fields
+            As :class:`Dag` takes them.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> ms.Dag.from_graph("abc", ["a", "b", "c"], [("a", "b"), ("a", "c")])
+        Dag('abc', tasks=['a', 'b', 'c'])
+        """
+        dag = cls(name, **fields)
+        for each in nodes:
+            made = noop(each)
+            made.home = dag
+            dag.declare(made).implicit = False
+        for upstream, downstream in edges:
+            node = dag._nodes.get(downstream)
+            if node is None:
+                dag.problems.append(Problem("unknown_task", f"{name}.{downstream}",
+                                            f"an edge from {upstream!r} leads to no task"))
+            else:
+                node.upstream[f"{name}.{upstream}"] = None
+        return dag
+
+    def check(self) -> "Dag":
+        """Check the definition without running or storing anything.
+
+        Returns
+        -------
+        Dag
+            The dag itself.
+
+        Raises
+        ------
+        SpecError
+            With everything that is wrong, each with its place and a hint.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> ms.Dag.from_graph("abc", ["a", "b"], [("a", "b"), ("b", "a")]).check()
+        Traceback (most recent call last):
+        mainspring.errors.CycleError: ...
+        """
+        from mainspring._mainspring import check_dag
+
+        spec, problems = self._parts()
+        try:
+            check_dag(spec)
+        except SpecError as error:
+            if not problems:
+                raise
+            known = {(problem.code, problem.place) for problem in problems}
+            problems = problems + [p for p in error.problems if (p.code, p.place) not in known]
+        if problems:
+            raise SpecError(problems)
+        return self
+
+    # Verbs
+
+    def run(
+        self,
+        biz_date: "date | str | None" = None,
+        *,
+        params: "Mapping[str, Any] | None" = None,
+        nominal_at: "datetime | None" = None,
+        only: "Sequence[Any] | None" = None,
+        wait: bool = True,
+        progress: "bool | None" = None,
+    ) -> "Run":
+        """Run it here and now, and return the run.
+
+        A task that fails does not raise: the run that comes back says so, ``print(run)`` shows
+        where, and ``run.raise_for_failure()`` raises with the author's own exception as cause.
+
+        Parameters
+        ----------
+        biz_date : date or str, optional
+            The day the data belongs to; computed from the present instant by default.
+        params : dict, optional
+            Values of the run's parameters.
+        nominal_at : datetime, optional
+            The instant to run for, aware; by default that of the schedule's fire for the date.
+        only : list of str or Task, optional
+            Run these tasks, and take their upstreams as done.
+        wait : bool, default True
+            Whether to return when it has ended; else at once, and ``run.wait()`` waits.
+        progress : bool, optional
+            Live progress; by default on a terminal and in a notebook.
+
+        Returns
+        -------
+        Run
+            Of state SUCCESS, FAILED or CANCELED, if it was waited for.
+
+        Raises
+        ------
+        SpecError
+            With everything wrong in the definition or the parameters; then nothing was queued.
+        KeyboardInterrupt
+            Ctrl-C; the run is canceled within a second. A second Ctrl-C does not wait for that.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> with ms.Dag("sums") as dag:
+        ...     @ms.task
+        ...     def divide(by: int) -> float:
+        ...         return 1 / by
+        >>> with ms.testing.isolated():
+        ...     run = dag.run("2013-01-15", params={"by": 0})
+        ...     print(run.state, run["divide"].error)
+        FAILED ZeroDivisionError: division by zero
+        """
+        from mainspring._launch import launch
+
+        return launch(self, biz_date, params=params, nominal_at=nominal_at, only=only, wait=wait,
+                      progress=progress)
+
+    def resume(
+        self, run: "Run | int", *, wait: bool = True, progress: "bool | None" = None
+    ) -> "Run":
+        """Take up a run whose process is gone; what succeeded does not run again.
+
+        Parameters
+        ----------
+        run : Run or int
+            The run, or its id.
+        wait, progress
+            As in :meth:`run`.
+
+        Raises
+        ------
+        NotFoundError, ConflictError
+            When there is no such run, or it is alive, or it ended.
+        """
+        from mainspring._launch import resume
+
+        return resume(self, run, wait=wait, progress=progress)
+
+    def rerun(
+        self,
+        run: "Run | int",
+        tasks: "Sequence[Any] | Any" = None,
+        *,
+        downstream: bool = False,
+        wait: bool = True,
+        progress: "bool | None" = None,
+    ) -> "Run":
+        """Run again what failed in a run, or the tasks that are named.
+
+        Parameters
+        ----------
+        run : Run or int
+            The run, or its id.
+        tasks : list of str or Task, optional
+            What to run again; by default whatever did not succeed.
+        downstream : bool, default False
+            Also everything downstream of those tasks.
+        wait, progress
+            As in :meth:`run`.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> ready = []
+        >>> with ms.Dag("letters") as dag:
+        ...     @ms.task
+        ...     def read() -> int:
+        ...         return ready[0]
+        >>> with ms.testing.isolated():
+        ...     run = dag.run("2013-01-15")
+        ...     ready.append(7)
+        ...     dag.rerun(run).result("read")
+        7
+        """
+        from mainspring._launch import rerun
+
+        return rerun(self, run, tasks, downstream=downstream, wait=wait, progress=progress)
+
+    def runs(self, *, state: "Any" = None, limit: int = 50) -> "Runs":
+        """Return its latest runs, the newest first; see :func:`mainspring.runs`."""
+        from mainspring._history import runs
+
+        return runs(dag=self.name, state=state, limit=limit, database=self.database)
+
+    def __repr__(self) -> str:
+        names = [node.name for node in self.nodes()]
+        shown = repr(names) if len(names) <= 6 else f"{len(names)} tasks"
+        schedule = self.fields["schedule"]
+        when = f", schedule={schedule!r}" if schedule is not None else ""
+        return f"Dag({self.name!r}{when}, {'tasks=' if len(names) <= 6 else ''}{shown})"

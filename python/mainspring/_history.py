@@ -1,0 +1,164 @@
+"""What was remembered: runs of the past, and a few words about this installation."""
+
+from mainspring._run import Run
+from mainspring._session import history, location, session
+from mainspring._table import html_table, shown_duration, text_table
+from mainspring.errors import NotFoundError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+    from typing import Any
+
+HEAD = ("run", "dag", "biz_date", "state", "tasks", "duration", "created")
+
+
+class Runs(list[Run]):
+    """A list of runs that shows itself as a table.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.testing.isolated():
+    ...     _ = ms.Dag.from_graph("abc", ["a", "b"]).run("2013-01-15")
+    ...     runs = ms.runs()
+    ...     len(runs), runs[0].state
+    (1, 'SUCCESS')
+    """
+
+    def _cells(self) -> "list[list[Any]]":
+        return [[run.id, run.dag, run.biz_date, run.state, len(run), shown_duration(run.duration),
+                 f"{run.created_at:%Y-%m-%d %H:%M:%S}"] for run in self]
+
+    def __repr__(self) -> str:
+        return text_table(HEAD, self._cells()) if self else "Runs([])"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{len(self)} runs", HEAD, self._cells())
+
+
+def runs(
+    dag: "Any" = None,
+    *,
+    state: "str | Sequence[str] | None" = None,
+    since: "date | str | None" = None,
+    until: "date | str | None" = None,
+    limit: int = 50,
+    database: "Any" = None,
+) -> Runs:
+    """Return past and present runs, the newest first.
+
+    Parameters
+    ----------
+    dag : str or Dag, optional
+        Only of this dag.
+    state : str or list of str, optional
+        Only in these states: RUNNING, SUCCESS, FAILED, CANCELED, INTERRUPTED.
+    since, until : date or str, optional
+        First and last business date, both inclusive.
+    limit : int, default 50
+        At most so many.
+    database : str or path, optional
+        Where to read; default as :func:`mainspring.use` says.
+
+    Returns
+    -------
+    Runs
+        A list of :class:`Run`; empty where there is no database yet.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.testing.isolated():
+    ...     ms.runs(state="FAILED")
+    Runs([])
+    """
+    reader = history(database)
+    if reader is None:
+        return Runs()
+    where = location(database)
+    states = [state] if isinstance(state, str) else list(state) if state is not None else None
+    rows = reader.runs(
+        dag=dag if dag is None or isinstance(dag, str) else dag.name,
+        states=states,
+        biz_date_from=None if since is None else str(since),
+        biz_date_to=None if until is None else str(until),
+        limit=limit,
+    )
+    return Runs(Run(row["id"], where, row) for row in rows)
+
+
+def run(id: int, *, database: "Any" = None) -> Run:
+    """Return one run by its id.
+
+    Parameters
+    ----------
+    id : int
+        Number of the run.
+    database : str or path, optional
+        Where to read; default as :func:`mainspring.use` says.
+
+    Raises
+    ------
+    NotFoundError
+        When there is no such run.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.testing.isolated():
+    ...     _ = ms.Dag.from_graph("abc", ["a"]).run("2013-01-15")
+    ...     ms.run(1)
+    Run(1, dag='abc', biz_date='2013-01-15', state='SUCCESS')
+    """
+    found = Run(id, location(database))
+    if found._reader().run(id) is None:
+        raise NotFoundError(f"there is no run {id} in {found.database}\n"
+                            "  hint: ms.runs() lists what there is")
+    return found
+
+
+def pool(name: str, slots: int, *, database: "Any" = None) -> None:
+    """Make a pool, or change how many slots it has.
+
+    Parameters
+    ----------
+    name : str
+        As ``@task(pool=...)`` names it.
+    slots : int
+        How many slots its live attempts may hold together.
+    database : str or path, optional
+        Default as :func:`mainspring.use` says.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.testing.isolated():
+    ...     ms.pool("warehouse", 4)
+    """
+    session(database).core.set_pool(name, slots)
+
+
+def show_versions() -> None:
+    """Print what a report of a problem should contain.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> ms.show_versions()
+    mainspring: ...
+    """
+    import platform
+    import sys
+
+    import mainspring
+    from mainspring import _mainspring
+
+    print(f"mainspring: {mainspring.__version__}")
+    print(f"core:       {_mainspring.__version__}")
+    print(f"python:     {sys.version.split()[0]} ({sys.implementation.name})")
+    print(f"platform:   {platform.platform()}")
+    print(f"database:   {location(None)}")

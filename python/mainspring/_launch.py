@@ -1,0 +1,181 @@
+"""Start a run, wait for it, and stop it cleanly at Ctrl-C."""
+
+import sys
+
+from mainspring._run import Run
+from mainspring._session import Session, session
+from mainspring.errors import Problem, SpecError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mainspring._dag import Dag
+
+GRACE = 0.8
+"""Seconds that handlers have to stop after Ctrl-C."""
+
+LAST_WAIT = 0.95
+"""Seconds from Ctrl-C until it is raised, whatever a handler does."""
+
+
+def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", only: "Any",
+           wait: bool, progress: "bool | None") -> Run:
+    """Run a dag here and now; see ``Dag.run``."""
+    request = _request(dag, biz_date, params, nominal_at, only)
+    here = session(dag.database)
+    here.register(dag)
+    run = Run(here.core.submit(dag.name, dag.handlers(), request), here.database)
+    if wait:
+        watch(here, run, progress)
+    return run
+
+
+def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None") -> Run:
+    """Take up a run whose process is gone; see ``Dag.resume``."""
+    here = session(dag.database)
+    found = _as_run(run, here)
+    here.register(dag)
+    here.core.resume(found.id, dag.handlers())
+    found.refresh()
+    if wait:
+        watch(here, found, progress)
+    return found
+
+
+def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
+          progress: "bool | None") -> Run:
+    """Run again what failed or was named; see ``Dag.rerun``."""
+    here = session(dag.database)
+    found = _as_run(run, here)
+    here.register(dag)
+    names = None if tasks is None else _names(tasks)
+    here.core.rerun(found.id, dag.handlers(), tasks=names, downstream=downstream)
+    found.refresh()
+    if wait:
+        watch(here, found, progress)
+    return found
+
+
+def watch(here: Session, run: Run, progress: "bool | None" = None,
+          timeout: "float | None" = None) -> bool:
+    """Wait until a run ends or the time is over, with progress; Ctrl-C cancels the run."""
+    try:
+        if progress is False or (progress is None and not _somebody_looks()):
+            return here.core.wait(run.id, timeout)
+        from mainspring._progress import follow
+
+        return follow(here.core, run, always=bool(progress), timeout=timeout)
+    except KeyboardInterrupt as stop:
+        _stop(here, run, stop)
+        raise
+    finally:
+        run.refresh()
+
+
+def _stop(here: Session, run: Run, stop: KeyboardInterrupt) -> None:
+    import time
+
+    began = time.monotonic()
+    try:
+        here.core.cancel(run.id, grace=GRACE)
+        ended = here.core.wait(run.id, max(0.05, LAST_WAIT - (time.monotonic() - began)))
+    except KeyboardInterrupt as second:
+        here.abandon()
+        _note(second, f"run {run.id} was left while it was being canceled")
+        raise second from None
+    if ended:
+        _note(stop, f"run {run.id} was canceled; dag.rerun({run.id}) runs what did not finish")
+    else:
+        here.abandon()
+        _note(stop, f"run {run.id} is being canceled, but a task does not stop: it waits in "
+              "native code, which Python cannot interrupt")
+
+
+def _note(error: BaseException, text: str) -> None:
+    if hasattr(error, "add_note"):
+        error.add_note(text)
+    elif not error.args:
+        error.args = (text,)
+
+
+def _somebody_looks() -> bool:
+    if "ipykernel" in sys.modules:
+        return True
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def _as_run(run: "Any", here: Session) -> Run:
+    if isinstance(run, Run):
+        return run
+    if isinstance(run, int) and not isinstance(run, bool):
+        return Run(run, here.database)
+    raise TypeError(f"a run, or its id, and not {run!r}")
+
+
+def _names(tasks: "Any") -> "list[str]":
+    single = isinstance(tasks, str) or not isinstance(tasks, (list, tuple, set, frozenset))
+    return [each if isinstance(each, str) else each.name for each in ([tasks] if single else tasks)]
+
+
+def _request(dag: "Dag", biz_date: "Any", params: "Any", nominal_at: "Any",
+             only: "Any") -> "dict[str, Any]":
+    request: dict[str, Any] = {}
+    problems: list[Problem] = []
+    if biz_date is not None:
+        request["biz_date"] = _date_text(dag, biz_date, problems)
+    if nominal_at is not None:
+        request["nominal_at"] = _instant(dag, nominal_at, problems)
+    if params:
+        request["params"] = _params(dag, params, problems)
+    if only is not None:
+        request["only"] = _names(only)
+    if problems:
+        raise SpecError(problems)
+    return request
+
+
+def _date_text(dag: "Dag", value: "Any", problems: "list[Problem]") -> "str | None":
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "hour") and hasattr(value, "date"):
+        value = value.date()
+    if hasattr(value, "isoformat") and hasattr(value, "year"):
+        return str(value.isoformat())
+    problems.append(Problem("bad_biz_date", f"{dag.name}.biz_date", f"{value!r} is no date",
+                            "give a datetime.date, or text yyyy-mm-dd"))
+    return None
+
+
+def _instant(dag: "Dag", value: "Any", problems: "list[Problem]") -> "Any":
+    from datetime import datetime
+
+    from mainspring._time import micros_of, readable
+
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(readable(value))
+        except ValueError:
+            value = None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return micros_of(value)
+    problems.append(Problem(
+        "bad_nominal_at", f"{dag.name}.nominal_at", "it must be an instant: a datetime with a zone",
+        "datetime(2013, 1, 15, 2, 30, tzinfo=ZoneInfo('America/New_York'))",
+    ))
+    return None
+
+
+def _params(dag: "Dag", params: "Any", problems: "list[Problem]") -> "dict[str, Any]":
+    from mainspring._results import to_json_ready
+
+    found: dict[str, Any] = {}
+    for name, value in dict(params).items():
+        try:
+            found[str(name)] = to_json_ready(value)
+        except (TypeError, ValueError) as error:
+            problems.append(Problem("bad_parameter", f"{dag.name}.params.{name}", f"it {error}"))
+    return found

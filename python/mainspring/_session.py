@@ -1,0 +1,214 @@
+"""The one open database of a process, per location; opened when needed, closed at the end."""
+
+import os
+import threading
+
+from mainspring.errors import MainspringError, StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mainspring._dag import Dag
+    from mainspring._mainspring import History as CoreHistory
+
+_lock = threading.RLock()
+_sessions: "dict[str, Session]" = {}
+_histories: "dict[str, CoreHistory]" = {}
+_chosen: "str | None" = None
+_forked = False
+_hooked = False
+
+
+class Session:
+    """This process's way to decide in one database."""
+
+    def __init__(self, database: str) -> None:
+        from mainspring._config import settings
+        from mainspring._mainspring import Session as CoreSession
+
+        _make_folder(database)
+        self.database = database
+        options: dict[str, Any] = {"slots": settings().slots}
+        wait = getattr(settings(), "busy_wait", None)
+        if wait is not None:
+            options["busy_wait_s"] = float(wait)
+        self.core: CoreSession = CoreSession(database, role="interactive", **options)
+        self._registered: dict[str, tuple[Dag, int]] = {}
+        self._abandoned = False
+
+    def register(self, dag: "Dag") -> None:
+        """Store the definition, unless it is what was stored last."""
+        known = self._registered.get(dag.name)
+        if known is not None and known[0] is dag and known[1] == dag.changes:
+            return
+        spec = dag.spec()
+        self.core.register([spec])
+        self._registered[dag.name] = (dag, dag.changes)
+
+    def abandon(self) -> None:
+        """Leave at the end without waiting for handlers that cannot be stopped."""
+        self._abandoned = True
+
+    def close(self) -> None:
+        """Stop what is live, and join the threads."""
+        if self._abandoned:
+            _leak(self.core)
+        else:
+            self.core.close()
+
+
+def use(database: "Any" = None) -> str:
+    """Choose the database of this process, for dags that name none of their own.
+
+    Parameters
+    ----------
+    database : str or path, optional
+        A file; None goes back to the order ``MAINSPRING_DATABASE``, project file
+        (``.mainspring/mainspring.db`` beside ``mainspring.toml``), ``MAINSPRING_HOME``, home.
+
+    Returns
+    -------
+    str
+        The location that holds now, absolute.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.testing.isolated() as folder:
+    ...     ms.use(database=folder / "other.db").endswith("other.db")
+    True
+    """
+    global _chosen
+    _chosen = None if database is None else location(database)
+    return location(None)
+
+
+def location(database: "Any") -> str:
+    """Return where a database is: the argument, else what was chosen, else the settings."""
+    if database is None:
+        if _chosen is not None:
+            return _chosen
+        from mainspring._config import settings
+
+        database = settings().database
+    text = str(os.fspath(database))
+    if "://" in text or text == ":memory:":
+        return text
+    return os.path.abspath(os.path.expanduser(text))
+
+
+def session(database: "Any" = None) -> Session:
+    """Return this process's session for a database, opened at the first call."""
+    where = location(database)
+    found = _sessions.get(where)
+    if found is not None:
+        return found
+    _refuse_after_fork()
+    with _lock:
+        found = _sessions.get(where)
+        if found is None:
+            _hook()
+            found = _sessions[where] = Session(where)
+        return found
+
+
+def opened(database: str) -> "Session | None":
+    """Return the session of a database if this process has one open."""
+    return _sessions.get(database)
+
+
+def history(database: "Any" = None) -> "CoreHistory | None":
+    """Return a reader of a database, or None where there is no database yet."""
+    where = location(database)
+    found = _histories.get(where)
+    if found is None:
+        _refuse_after_fork()
+        if "://" not in where and where not in _sessions and not os.path.exists(where):
+            return None
+        from mainspring._mainspring import History
+
+        with _lock:
+            found = _histories.setdefault(where, History(where))
+            _hook()
+    return found
+
+
+def close(database: "Any" = None) -> None:
+    """Close the session and the reader of a database, if they are open."""
+    where = location(database)
+    with _lock:
+        found = _sessions.pop(where, None)
+        _histories.pop(where, None)
+    if found is not None:
+        found.close()
+
+
+def _make_folder(database: str) -> None:
+    if "://" in database or database == ":memory:":
+        return
+    folder = os.path.dirname(database)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the folder {folder} of the database cannot be made: {error.strerror}\n"
+            "  hint: choose another place with ms.use(database=...) or MAINSPRING_DATABASE"
+        ) from error
+
+
+def _hook() -> None:
+    """Close at the end of the process; mark what a forked child inherits."""
+    global _hooked
+    if _hooked:
+        return
+    _hooked = True
+    import atexit
+
+    atexit.register(_close_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def _close_all() -> None:
+    with _lock:
+        sessions = list(_sessions.values())
+        _sessions.clear()
+        _histories.clear()
+    for each in sessions:
+        try:
+            each.close()
+        except (MainspringError, KeyboardInterrupt):
+            each.abandon()
+            each.close()
+
+
+def _after_fork() -> None:
+    global _forked, _lock
+    from mainspring import _host
+
+    _lock = threading.RLock()
+    _forked = bool(_sessions) or _forked
+    for each in _sessions.values():
+        _leak(each.core)
+    for reader in _histories.values():
+        _leak(reader)
+    _sessions.clear()
+    _histories.clear()
+    _host.forget_loop()
+
+
+def _refuse_after_fork() -> None:
+    if _forked:
+        raise StoreError(
+            "this process was forked from one that had mainspring open, and cannot use it: the "
+            "threads that decide stayed in the parent\n"
+            "  hint: start it with multiprocessing's 'spawn', or open mainspring after the fork"
+        )
+
+
+def _leak(core: "Any") -> None:
+    """Keep an object of the core for ever: ending it would wait for threads that are gone."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(core))

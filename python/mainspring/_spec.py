@@ -1,0 +1,198 @@
+"""A dag in the form that the core reads: plain lists, dicts, text and numbers."""
+
+import sys
+
+from mainspring import _source
+from mainspring._node import Edges, Node, nodes_of
+from mainspring._results import to_json_ready
+from mainspring._signature import INJECTED
+from mainspring._task import DURATIONS
+from mainspring.errors import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mainspring._definition import Definition
+
+_AS_THEY_ARE = (
+    "type", "retries", "max_attempts", "retry_backoff", "retry_jitter", "priority", "preemptible",
+    "idempotent", "dedup_key", "pool", "slots", "owner", "category", "resource", "resource_key",
+    "version",
+)
+
+
+def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
+    """Return (the specification, what is wrong with it that the core cannot see)."""
+    problems: list[Problem] = list(dag.problems)
+    spec: dict[str, Any] = {"name": dag.name}
+    for field, value in dag.fields.items():
+        if value is None:
+            continue
+        if field in ("start_date", "end_date"):
+            spec[field] = _text(value)
+        elif field == "labels":
+            spec[field] = _list(value)
+        elif field == "defaults":
+            spec[field] = policy(value)
+        else:
+            spec[field] = value
+    _project(spec)
+    spec["tasks"] = [_task_spec(node, problems) for node in dag.nodes()]
+    return spec, problems
+
+
+def _project(spec: "dict[str, Any]") -> None:
+    """What the project file says of every dag."""
+    from mainspring._config import settings
+
+    project = settings()
+    defaults = getattr(project, "defaults", None)
+    if defaults:
+        spec["project_defaults"] = policy(defaults)
+    timezone = getattr(project, "timezone", None)
+    if "timezone" not in spec and timezone:
+        spec["timezone"] = timezone
+
+
+def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
+    """Return options as the core reads them: durations with their unit, classes by name."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in DURATIONS and hasattr(value, "total_seconds"):
+            micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+            found[f"{name}_ms"] = micros // 1000
+        elif name == "retry_on":
+            found[name] = [_code(each) for each in _list(value)]
+        elif name in _AS_THEY_ARE or name in DURATIONS:
+            found[name] = value
+        elif name not in ("labels", "params", "depends_on", "doc", "ext"):
+            found[name] = value
+    return found
+
+
+def _code(item: "Any") -> "Any":
+    if not isinstance(item, type) or not issubclass(item, BaseException):
+        return item
+    known = {ConnectionResetError: "CONN_RESET", ConnectionRefusedError: "CONN_REFUSED",
+             TimeoutError: "CONN_TIMEOUT", Exception: "ERROR", BaseException: "ERROR"}
+    return known.get(item, item.__name__)
+
+
+def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
+    task = node.task
+    options = task.options
+    spec: dict[str, Any] = {"name": node.name, **policy(options)}
+    if task.fn is not None:
+        module = getattr(task.fn, "__module__", None) or "__main__"
+        spec["handler"] = f"{module}:{task.__qualname__}".replace(" ", "_")[:512]
+        spec["code_hash"] = _source.fingerprint(task.fn)
+        spec["source"] = _source.place(task.fn)
+    if task.__doc__:
+        spec["doc"] = _trimmed(task.__doc__)
+    if "labels" in options:
+        spec["labels"] = _list(options["labels"])
+    problems.extend(node.problems)
+    static = dict(node.static)
+    for name, value in (options.get("params") or {}).items():
+        if name not in static and name not in node.inputs:
+            _static(node, name, value, static, problems)
+    if "ext" in options:
+        try:
+            spec["ext"] = to_json_ready(options["ext"])
+        except (TypeError, ValueError) as error:
+            problems.append(Problem("bad_ext", f"{node.key}.ext", f"cannot be stored: it {error}"))
+    _arguments(node, spec, static, problems)
+    upstream = dict(node.upstream)
+    edges: list[Any] = []
+    for item in _list(options.get("depends_on")):
+        _depend(node, item, upstream, edges, problems)
+    if upstream or edges:
+        here = f"{node.dag.name}."
+        edges[:0] = [key[len(here):] if key.startswith(here) else key for key in upstream]
+        spec["depends_on"] = edges
+    return spec
+
+
+def _static(node: Node, name: str, value: "Any", static: "dict[str, Any]",
+            problems: "list[Problem]") -> None:
+    from mainspring._signature import did_you_mean
+
+    signature = node.task.signature
+    place = f"{node.key}.params.{name}"
+    if node.task.fn is not None and name not in signature.arguments and not signature.open_ended:
+        problems.append(Problem("unknown_argument", place, f"there is no argument {name!r}",
+                                did_you_mean(name, signature.arguments)))
+        return
+    ready, complaint = signature.static(name, value)
+    if complaint is not None:
+        problems.append(Problem("bad_argument", place, complaint))
+    else:
+        static[name] = ready
+
+
+def _arguments(node: Node, spec: "dict[str, Any]", static: "dict[str, Any]",
+               problems: "list[Problem]") -> None:
+    """Each argument comes from one place: static value, upstream result, run, or parameter."""
+    signature = node.task.signature
+    for code, argument, message, hint in signature.problems:
+        place = f"{node.key}.{argument}" if argument else node.key
+        problems.append(Problem(code, place, message, hint))
+    given = static.keys() | node.inputs.keys()
+    if static:
+        spec["params"] = static
+    if node.inputs:
+        spec["inputs"] = {name: source.name for name, source in node.inputs.items()}
+    injected = [name for name in signature.injected if name not in given]
+    if injected:
+        spec["injected"] = injected
+    schema = [argument.schema() for name, argument in signature.arguments.items()
+              if name not in given and name not in INJECTED]
+    if schema:
+        spec["param_schema"] = schema
+
+
+def _depend(node: Node, item: "Any", upstream: "dict[str, None]", edges: "list[Any]",
+            problems: "list[Problem]") -> None:
+    if isinstance(item, str):
+        key = item if item.startswith(f"{node.dag.name}.") or "." in item else None
+        upstream[key or f"{node.dag.name}.{item}"] = None
+    elif isinstance(item, Edges):
+        home = node.dag
+        base = getattr(item, "home", None)
+        for source in nodes_of(item, base or home):
+            upstream[source.key] = None
+    elif isinstance(item, dict):
+        edge = dict(item)
+        if isinstance(edge.get("upstream"), Edges):
+            edge["upstream"] = nodes_of(edge["upstream"], node.dag)[0].key
+        edges.append(edge)
+    else:
+        problems.append(Problem(
+            "bad_dependency", f"{node.key}.depends_on", f"{item!r} is no task",
+            "name a task, 'task' of this dag or 'dag.task' of another",
+        ))
+
+
+def _list(value: "Any") -> "list[Any]":
+    if value is None:
+        return []
+    if isinstance(value, (str, dict, Edges)):
+        return [value]
+    return list(value)
+
+
+def _text(value: "Any") -> "Any":
+    datetime = sys.modules.get("datetime")
+    if datetime is not None and isinstance(value, datetime.datetime):
+        return value.date().isoformat()
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _trimmed(doc: str) -> str:
+    """A docstring without its indentation."""
+    lines = doc.expandtabs().strip().splitlines()
+    rest = [line for line in lines[1:] if line.strip()]
+    indent = min((len(line) - len(line.lstrip()) for line in rest), default=0)
+    return "\n".join([*lines[:1], *(line[indent:].rstrip() for line in lines[1:])])

@@ -1,0 +1,341 @@
+"""``@task``: a function with the policy under which it runs."""
+
+from __future__ import annotations
+
+import sys
+
+from mainspring._node import Edges, open_dag
+from mainspring._signature import Signature, did_you_mean, read_signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
+    from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+    from mainspring._definition import Definition
+
+    P = ParamSpec("P")
+    R = TypeVar("R", covariant=True)
+else:
+    from mainspring._typing import Generic, P, R, overload
+
+DURATIONS = ("retry_interval", "retry_cap", "timeout", "grace")
+OPTIONS = frozenset((
+    "name", "type", "retries", "max_attempts", *DURATIONS, "retry_backoff", "retry_jitter",
+    "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool", "slots", "owner",
+    "labels", "category", "resource", "resource_key", "params", "depends_on", "version", "doc",
+    "ext",
+))
+
+
+class Task(Edges, Generic[P, R]):
+    """A function with the policy under which it runs; made by :func:`mainspring.task`.
+
+    Outside a ``with Dag(...)`` block calling it calls the function. Inside one, calling it puts
+    it into the dag and gives a :class:`Node`, which stands for the result.
+
+    Attributes
+    ----------
+    fn : callable
+        The function itself; call it where you want no dag at all.
+    name : str
+        Its name in a dag: the function's, unless given.
+    options : dict
+        What was given to the decorator.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> @ms.task(retries=2, retry_interval="30s")
+    ... def double(number: int) -> int:
+    ...     '''Twice the number.'''
+    ...     return 2 * number
+    >>> double(4)
+    8
+    >>> double
+    Task('double', retries=2, retry_interval='30s')
+    """
+
+    def __init__(
+        self, fn: "Callable[P, R] | None", options: "dict[str, Any]", local_names: "Any" = None
+    ) -> None:
+        unknown = [option for option in options if option not in OPTIONS]
+        if unknown:
+            hint = did_you_mean(unknown[0], sorted(OPTIONS))
+            raise TypeError(f"a task has no option {unknown[0]!r}" +
+                            (f"\n  hint: {hint}" if hint else ""))
+        self.fn = fn
+        self.options = {k: v for k, v in options.items() if k != "name"}
+        name = options.get("name") or getattr(fn, "__name__", None) or type(fn).__name__
+        self.name: str = name
+        self.home: "Definition | None" = None
+        self.base: "Task[P, R] | None" = None
+        self._local_names = local_names
+        self._signature: "Signature | None" = None
+        self.__name__ = name
+        self.__doc__ = options.get("doc") or getattr(fn, "__doc__", None)
+        self.__module__ = getattr(fn, "__module__", __name__)
+        self.__qualname__ = getattr(fn, "__qualname__", name)
+        if fn is not None:
+            self.__wrapped__ = fn
+
+    @property
+    def signature(self) -> Signature:
+        """What the function takes, as parameters of a run."""
+        if self._signature is None:
+            fn, names = self.fn, self._local_names
+            self._signature = Signature() if fn is None else read_signature(fn, names)
+        return self._signature
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload  # inside a dag, where the run fills the gaps
+    def __call__(self, *args: Any, **kwargs: Any) -> R: ...  # noqa: F811
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: F811
+        dag = open_dag.get()
+        if dag is not None:
+            return dag.add(self, *args, **kwargs)
+        return None if self.fn is None else self.fn(*args, **kwargs)
+
+    def __get__(self, instance: "Any", owner: "Any" = None) -> "Any":
+        if instance is None:
+            return self
+        from types import MethodType
+
+        return MethodType(self, instance)
+
+    def with_options(self, **options: "Any") -> "Task[P, R]":
+        """Return the same task under another name or policy.
+
+        Parameters
+        ----------
+        **options
+            As :func:`mainspring.task` takes them; what is not given stays as it is.
+
+        Returns
+        -------
+        Task
+            A copy. It enters a dag when it is called there, or named in an edge.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> with ms.Dag("loads") as dag:
+        ...     @ms.task
+        ...     def load(table: str) -> None: ...
+        ...     for table in ["orders", "items"]:
+        ...         _ = load.with_options(name=f"load_{table}")(table)
+        >>> dag
+        Dag('loads', tasks=['load_orders', 'load_items'])
+        """
+        merged = {**self.options, "name": self.name, **options}
+        copy: Task[P, R] = Task(self.fn, merged, self._local_names)
+        copy._signature = self._signature
+        copy.home = self.home
+        copy.base = self.base or self
+        return copy
+
+    def __repr__(self) -> str:
+        given = "".join(f", {key}={value!r}" for key, value in self.options.items()
+                        if key not in ("depends_on", "doc"))
+        return f"Task({self.name!r}{given})"
+
+
+@overload
+def task(fn: Callable[P, R], /) -> Task[P, R]: ...
+@overload
+def task(  # noqa: F811
+    *,
+    name: str | None = None,
+    retries: int | None = None,
+    max_attempts: int | None = None,
+    retry_interval: str | timedelta | None = None,
+    retry_backoff: str | None = None,
+    retry_cap: str | timedelta | None = None,
+    retry_jitter: float | None = None,
+    retry_on: Sequence[str | type[BaseException]] | None = None,
+    timeout: str | timedelta | None = None,
+    grace: str | timedelta | None = None,
+    priority: int | str | None = None,
+    preemptible: bool | None = None,
+    idempotent: bool | None = None,
+    dedup_key: str | None = None,
+    pool: str | None = None,
+    slots: int | None = None,
+    owner: str | None = None,
+    labels: Sequence[str] | None = None,
+    category: str | None = None,
+    resource: str | None = None,
+    resource_key: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    depends_on: Any = None,
+    type: str | None = None,
+    version: int | None = None,
+    doc: str | None = None,
+    ext: Mapping[str, Any] | None = None,
+) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+def task(  # noqa: F811
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    retries: int | None = None,
+    max_attempts: int | None = None,
+    retry_interval: str | timedelta | None = None,
+    retry_backoff: str | None = None,
+    retry_cap: str | timedelta | None = None,
+    retry_jitter: float | None = None,
+    retry_on: Sequence[str | type[BaseException]] | None = None,
+    timeout: str | timedelta | None = None,
+    grace: str | timedelta | None = None,
+    priority: int | str | None = None,
+    preemptible: bool | None = None,
+    idempotent: bool | None = None,
+    dedup_key: str | None = None,
+    pool: str | None = None,
+    slots: int | None = None,
+    owner: str | None = None,
+    labels: Sequence[str] | None = None,
+    category: str | None = None,
+    resource: str | None = None,
+    resource_key: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    depends_on: Any = None,
+    type: str | None = None,
+    version: int | None = None,
+    doc: str | None = None,
+    ext: Mapping[str, Any] | None = None,
+) -> Any:
+    """Make a task of a function: ``@task`` or ``@task(retries=2, timeout="10m")``.
+
+    Inside a ``with Dag(...)`` block the task belongs to that dag, called or not. The
+    function's signature says which parameters a run takes; arguments named ``biz_date``,
+    ``nominal_at``, ``interval_start``, ``interval_end`` and ``ctx`` are filled by the run.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name in the dag; the function's by default.
+    retries : int, optional
+        How often a failed attempt is tried again; ``max_attempts`` is one more, and either
+        may be given. Without both: none in ``dag.run``, 3 where the scheduler runs it.
+    retry_interval, retry_cap : str or timedelta, optional
+        Delay after the first failure (default ``"10s"``), and the longest (``"1h"``).
+    retry_backoff : {"EXPONENTIAL", "FIXED"}, optional
+        Whether the delay doubles each time (the default) or stays.
+    retry_jitter : float, optional
+        Part of the delay, 0 to 1, by which it is spread.
+    retry_on : list of str or exception classes, optional
+        Codes that are tried again, such as ``"TIMEOUT"`` or ``ConnectionError``; default all.
+    timeout : str or timedelta, optional
+        Limit of one attempt, from its own start. In this process it is a request: the
+        handler gets ``AttemptTimeout`` at its next Python instruction.
+    grace : str or timedelta, optional
+        Time between asking an attempt to stop and giving it up; default ``"5s"``.
+    priority : int or str, optional
+        0 first to 9 last, or urgent, high, normal, low, idle; default 5, normal.
+    preemptible : bool, optional
+        Whether a higher class may take its slot; default no.
+    idempotent : bool, optional
+        Whether running it twice does no harm; default yes. If not, it is never retried
+        unless there is a ``dedup_key``, the template of a key by which the target knows a
+        repeat.
+    pool, slots : str, int, optional
+        The pool whose slots it uses, and how many.
+    owner, labels, category, resource, resource_key, doc, ext : optional
+        Who answers for it, words to find it by, its category, the asset it writes, what it
+        is for, and data of your own.
+    params : dict, optional
+        Static values for arguments.
+    depends_on : list, optional
+        What it waits for: tasks, names in this dag, or ``"dag.task"`` elsewhere.
+    type, version : optional
+        What runs (``python`` here), and the version number if you keep it yourself.
+
+    Returns
+    -------
+    Task
+        Or a decorator that makes one, when called with options only.
+
+    Raises
+    ------
+    TypeError
+        When what is decorated cannot be called.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.Dag("letters") as dag:
+    ...     @ms.task(retries=2)
+    ...     def count(text: str = "abc") -> int:
+    ...         return len(text)
+    >>> with ms.testing.isolated():
+    ...     dag.run("2013-01-15", params={"text": "mainspring"}).result("count")
+    10
+    """
+    options = {key: value for key, value in locals().items()
+               if key != "fn" and value is not None}
+    return decorate(fn, options, open_dag.get())
+
+
+
+
+def decorate(fn: "Any", options: "dict[str, Any]", dag: "Definition | None") -> "Any":
+    """Make a task, or the decorator that makes it, in ``dag`` if there is one."""
+    depth = 3
+
+    def make(fn: Any) -> Task[Any, Any]:
+        if isinstance(fn, Task):
+            made = fn.with_options(**options)
+            made.base = None
+        elif isinstance(fn, (staticmethod, classmethod)) or not callable(fn):
+            raise TypeError(f"@task needs a function, and got {fn!r}")
+        else:
+            frame = sys._getframe(depth)
+            made = Task(fn, options, lambda: frame.f_locals)
+            if frame.f_code.co_name != "<module>":
+                _ = made.signature  # names of an enclosing function are at hand only now
+            made._local_names = None
+        if dag is not None:
+            made.home = dag
+            dag.declare(made)
+        return made
+
+    if fn is None:
+        depth = 1  # the caller calls what it gets
+        return make
+    return make(fn)
+
+
+def noop(name: str, **options: "Any") -> "Task[[], None]":
+    """Make a task that does nothing: a point where edges meet.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the dag.
+    **options
+        As :func:`mainspring.task` takes them.
+
+    Returns
+    -------
+    Task
+        In the dag of the ``with`` block, if the caller is in one.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.Dag("letters") as dag:
+    ...     a, b = ms.noop("a"), ms.noop("b")
+    ...     _ = a >> b
+    >>> with ms.testing.isolated():
+    ...     dag.run("2013-01-15").state
+    'SUCCESS'
+    """
+    made: Task[[], None] = Task(None, {"type": "noop", "name": name, **options})
+    dag = open_dag.get()
+    if dag is not None:
+        made.home = dag
+        dag.declare(made)
+    return made
