@@ -13,6 +13,7 @@ mod read;
 mod register;
 mod register_rows;
 mod rows;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -237,7 +238,7 @@ impl Store for SqliteStore {
     }
 
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
-        Ok(Vec::new())
+        self.read(verify::verify)
     }
 
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {
