@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mainspring::calendar::{
-    BizFire, BizRule, BusinessCalendar, Cron, Entry, Rule, Timetable, Wall, Zone,
+    BizFire, BizRule, BusinessCalendar, ClockChange, Cron, Entry, Fold, Gap, Rule, Timetable, Wall,
+    Zone,
 };
 use mainspring::model::{Date, Instant};
 use proptest::prelude::*;
@@ -64,6 +65,17 @@ fn a_run_carried_over_midnight_keeps_its_date() {
     assert_eq!(timetable.biz_date(fire), date("2018-05-03"));
     let rows: Vec<BizFire> = timetable.fires_for_biz_date(date("2018-05-03")).collect();
     assert_eq!(rows, [BizFire { biz_date: date("2018-05-03"), fire }]);
+}
+
+#[test]
+fn a_run_shifted_over_midnight_is_found_by_its_date() {
+    let clock = ClockChange { gap: Gap::Shift, fold: Fold::First };
+    let rule = Rule::cron_with("45 23 * * *", &zone("Asia/Pyongyang"), clock).unwrap();
+    let timetable = Timetable::new(rule);
+    let rows: Vec<BizFire> = timetable.fires_for_biz_date(date("2018-05-03")).collect();
+    assert_eq!(rows.len(), 1);
+    let shown = local(rows[0].fire.at, &zone("Asia/Pyongyang"));
+    assert_eq!(shown, "2018-05-05T00:15:00+09:00");
 }
 
 #[test]

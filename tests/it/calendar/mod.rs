@@ -2,6 +2,7 @@
 
 mod biz;
 mod cases;
+mod corners;
 mod crons;
 mod oracle;
 mod properties;
