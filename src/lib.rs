@@ -14,3 +14,9 @@ pub mod policy;
 pub mod engine;
 
 pub mod store;
+
+#[cfg(feature = "runtime")]
+pub mod runtime;
+
+#[cfg(feature = "python")]
+mod python;

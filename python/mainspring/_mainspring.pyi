@@ -121,8 +121,8 @@ class Session:
         """Make a run of a registered dag and start it; durable when this returns.
 
         `handlers`: task name to (callable, whether it is a coroutine function, converters of
-        argument values). `request`: "biz_date" (ISO), "nominal_at", "interval_start",
-        "interval_end" (datetimes), all optional; "params", "only" (task names), "requested_by".
+        argument values). `request`: "biz_date" (ISO text), "nominal_at", "interval_start",
+        "interval_end" (microseconds UTC), all optional; "params", "only" (task names), "requested_by".
         """
     def resume(
         self,

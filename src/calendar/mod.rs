@@ -1,1 +1,28 @@
-//! TODO
+//! When: cron dialects, zones and clock changes, business dates, calendars, date placeholders.
+//!
+//! Everything is computed from what is passed in; nothing here reads a clock or the host's zone.
+
+mod biz;
+mod business;
+mod cron;
+pub mod dates;
+mod every;
+mod fires;
+mod ics;
+mod rule;
+mod template;
+mod timetable;
+mod wall;
+mod zone;
+mod zone_names;
+
+pub use biz::{BizFire, BizRule};
+pub use business::BusinessCalendar;
+pub use cron::{Cron, Dialect, FIRST_YEAR, LAST_YEAR, MAX_LENGTH};
+pub use every::{Every, Step};
+pub use fires::{ClockChange, Fire, Fold, Gap};
+pub use rule::{At, CronRule, Rule};
+pub use template::{MAX_TEXT, Moment, Outside, Part, Template, Value};
+pub use timetable::{Entry, Timetable};
+pub use wall::Wall;
+pub use zone::{Meaning, Zone};

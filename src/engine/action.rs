@@ -40,6 +40,17 @@ pub struct Decision {
     pub pools: Vec<(Option<String>, u32)>,
     /// Reports that came too late or from the wrong attempt; journalled, nothing else.
     pub late: Vec<Late>,
+    /// Final task runs to be marked as stale: an upstream is run again. No arrow is taken.
+    pub stale: Vec<(TaskRunRef, TaskRunId)>,
+    /// From now on nothing starts here: an orderly shutdown. Not stored.
+    pub interrupting: bool,
+}
+
+impl Decision {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        *self == Decision::default()
+    }
 }
 
 /// A run to make. Ids are those the world expects to be next; the commit refuses them when

@@ -2,13 +2,30 @@
 //!
 //! `decide` reads and `apply` writes; neither knows a clock, a store, a thread or chance. `event`
 //! and `action` are the two closed lists: all that may happen, and all that may be done about it.
+//! `explain` says why a task run is where it is, from the same functions.
 
 mod action;
+mod apply;
+mod check;
+mod decide;
+mod edges;
 mod event;
+mod moment;
+mod explain;
 mod plan;
+mod run;
+mod world;
 
 pub use action::{
     CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, Start, TaskRunRef,
 };
+pub use apply::{Broken, apply};
+pub use check::{check_definition, check_schedule};
+pub use decide::{Refusal, decide};
+pub use edges::{Verdict, edge_verdict};
 pub use event::{Event, NewRun, Report, RerunWhat, Stop};
+pub use moment::{Asked, Moment, When, rule};
+pub use explain::{Explanation, Reason, explain};
 pub use plan::{Plan, PlannedTask};
+pub use run::{Live, Run, TaskRun};
+pub use world::World;

@@ -1,5 +1,7 @@
 //! Cycles with their whole path.
 
+use std::fmt;
+
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 
@@ -9,6 +11,20 @@ use super::Graph;
 /// again. An edge to oneself is `[a, a]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle(pub Vec<u32>);
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Numbers only, and few: whoever has names has a better message to give.
+        match self.0.as_slice() {
+            [first, second, ..] => {
+                write!(f, "a cycle of {} nodes over {first} -> {second}", self.0.len() - 1)
+            }
+            _ => write!(f, "a cycle"),
+        }
+    }
+}
+
+impl std::error::Error for Cycle {}
 
 impl Graph {
     /// One cycle per knot, ordered by their first nodes; empty where there is an order.

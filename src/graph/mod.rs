@@ -6,10 +6,12 @@
 //!
 //! An edge always reads "upstream, downstream": the second waits for the first.
 //!
-//! Of petgraph we use the search for strongly connected components, and only once a cycle is
-//! known to exist. The graph itself is our own: compressed rows serve both directions in a
-//! third of the memory and keep edges in the author's order. petgraph's `tarjan_scc` recurses
-//! per node and `toposort` promises no order among equals, so neither would do here.
+//! strsim measures how far a wrong name is from a right one. Of petgraph we use the search for
+//! strongly connected components, and only once a cycle is known to exist. The graph itself is
+//! our own: in compressed rows the neighbours of a node lie side by side, in the author's order,
+//! and are handed out as a slice, where petgraph follows a linked list of edges. Its
+//! `tarjan_scc` recurses per node and its `toposort` promises no order among equals, so neither
+//! would do here.
 
 mod across;
 mod closure;

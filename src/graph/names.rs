@@ -57,9 +57,9 @@ impl Local {
 
 impl<'a> Checking<'a> {
     fn report(&mut self, code: &'static str, task: &str, message: String, hint: &str) {
-        let place = match self.place {
-            "" => task.to_owned(),
-            place => format!("{place}.{task}"),
+        let place = match (self.place, task) {
+            ("", only) | (only, "") => only.to_owned(),
+            (place, task) => format!("{place}.{task}"),
         };
         let problem = Problem::new(code, place, message);
         self.problems.push(if hint.is_empty() { problem } else { problem.hint(hint) });

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::de::Error as _;
 
 use super::Problem;
+use super::json::printable;
 
 /// A calendar date, such as a business date; ISO text outside (model.md section 1).
 ///
@@ -31,7 +32,7 @@ impl Date {
         if year < 1 || year > 9999 || month < 1 || month > 12 {
             return None;
         }
-        if day < 1 || day > days_in_month(year, month) {
+        if day < 1 || day > Date::days_in_month(year, month) {
             return None;
         }
         Some(Date(day_number(year, month, day)))
@@ -41,7 +42,8 @@ impl Date {
     pub const fn ymd(self) -> (i32, u32, u32) {
         let days = self.0 as i64 + EPOCH;
         let cycle = days.div_euclid(CYCLE);
-        let day = days.rem_euclid(CYCLE);
+        // Small unsigned numbers from here on: this is asked for each step of every schedule.
+        let day = days.rem_euclid(CYCLE) as u32;
         // Leap days of the cycle that lie before `day` are taken out before dividing by 365.
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
         let of_year = day - (365 * year + year / 4 - year / 100);
@@ -49,8 +51,8 @@ impl Date {
         let month = (5 * of_year + 2) / 153;
         let of_month = of_year - (153 * month + 2) / 5 + 1;
         let civil = if month < 10 { month + 3 } else { month - 9 };
-        let year = year + cycle * 400 + (civil <= 2) as i64;
-        (year as i32, civil as u32, of_month as u32)
+        let year = year as i64 + cycle * 400 + (civil <= 2) as i64;
+        (year as i32, civil, of_month)
     }
 
     /// The date that ISO text such as `2024-02-29` names.
@@ -59,7 +61,7 @@ impl Date {
     /// `bad_date` for any other form, and for days that do not exist.
     pub fn parse(text: &str) -> Result<Date, Problem> {
         let refuse = || {
-            let shown: String = text.chars().take(40).collect();
+            let shown: String = printable(text).chars().take(40).collect();
             Problem::new("bad_date", "", format!("`{shown}` is not a date"))
                 .hint("dates are written yyyy-mm-dd, such as 2024-02-29")
         };
@@ -86,6 +88,16 @@ impl Date {
         (self.0 as i64 + 3).rem_euclid(7) as u32
     }
 
+    /// Days in this month (1 to 12) of this year.
+    pub const fn days_in_month(year: i32, month: u32) -> u32 {
+        match month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
     /// Later by this many days (earlier if negative); stops at the ends of the range.
     #[must_use]
     pub const fn plus_days(self, days: i32) -> Date {
@@ -102,15 +114,6 @@ const fn day_number(year: i32, month: u32, day: u32) -> i32 {
     let of_year = (153 * march + 2) / 5 + day as i64 - 1;
     let days = of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year;
     (cycle * CYCLE + days - EPOCH) as i32
-}
-
-const fn days_in_month(year: i32, month: u32) -> u32 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 impl fmt::Display for Date {

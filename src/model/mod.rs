@@ -2,12 +2,16 @@
 
 mod date;
 mod definition;
+pub mod duration;
 mod ids;
 mod instant;
 pub mod journal;
-mod params;
+mod json;
+pub mod key;
+pub mod params;
 mod problem;
 mod rows;
+pub mod spec;
 mod state;
 mod words;
 

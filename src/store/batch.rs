@@ -1,5 +1,7 @@
 //! What one transaction writes.
 
+use std::collections::BTreeSet;
+
 use crate::engine::RunMove;
 use crate::model::{
     AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, StopReason, TaskRunId,
@@ -19,6 +21,8 @@ pub struct Batch {
     pub expected: Option<NextIds>,
     /// Task runs that existed before, as they are at the end of the batch.
     pub progressed: Vec<Progressed>,
+    /// Task runs to mark stale: an upstream was rerun after they had become final.
+    pub stale: Vec<TaskRunId>,
     /// Attempts that begin: row and lease.
     pub starts: Vec<AttemptStart>,
     /// Attempts that end.
@@ -42,6 +46,7 @@ impl Batch {
             created: Vec::new(),
             expected: None,
             progressed: Vec::new(),
+            stale: Vec::new(),
             starts: Vec::new(),
             ends: Vec::new(),
             stops: Vec::new(),
@@ -55,12 +60,71 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.created.is_empty()
             && self.progressed.is_empty()
+            && self.stale.is_empty()
             && self.starts.is_empty()
             && self.ends.is_empty()
             && self.stops.is_empty()
             && self.releases.is_empty()
             && self.run_moves.is_empty()
             && self.journal.is_empty()
+    }
+
+    /// The ids that must be next for `created` to be right.
+    pub(super) fn expected_ids(&self) -> Option<NextIds> {
+        let first = self.created.first()?;
+        Some(
+            self.expected.unwrap_or(NextIds {
+                run: first.row.id.0,
+                task_run: first.row.first_task_run_id.0,
+            }),
+        )
+    }
+}
+
+/// The order in which a batch touches attempts and leases. An end frees the lease that the next
+/// attempt of the same task run takes, so ends come first; but an attempt that begins and ends in
+/// one batch has to begin before it ends.
+pub(super) struct Order<'a> {
+    batch: &'a Batch,
+    begun: BTreeSet<(TaskRunId, u32)>,
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn of(batch: &'a Batch) -> Self {
+        let begun = if batch.ends.is_empty() {
+            BTreeSet::new()
+        } else {
+            batch.starts.iter().map(|start| (start.task_run_id, start.attempt_no)).collect()
+        };
+        Order { batch, begun }
+    }
+
+    fn begins_here(&self, end: &AttemptEnd) -> bool {
+        self.begun.contains(&(end.task_run_id, end.attempt_no))
+    }
+
+    /// Ends of attempts that began earlier.
+    pub(super) fn ends_before(&self) -> impl Iterator<Item = &'a Ended> {
+        self.batch.ends.iter().filter(|ended| !self.begins_here(&ended.end))
+    }
+
+    /// Ends of attempts that begin in this batch.
+    pub(super) fn ends_after(&self) -> impl Iterator<Item = &'a Ended> {
+        self.batch.ends.iter().filter(|ended| self.begins_here(&ended.end))
+    }
+
+    fn is_released_after(&self, id: TaskRunId) -> bool {
+        self.ends_after().any(|ended| ended.end.task_run_id == id)
+    }
+
+    /// Leases to drop before attempts begin.
+    pub(super) fn releases_before(&self) -> impl Iterator<Item = TaskRunId> {
+        self.batch.releases.iter().copied().filter(|id| !self.is_released_after(*id))
+    }
+
+    /// Leases to drop after attempts began and ended.
+    pub(super) fn releases_after(&self) -> impl Iterator<Item = TaskRunId> {
+        self.batch.releases.iter().copied().filter(|id| self.is_released_after(*id))
     }
 }
 

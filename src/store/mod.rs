@@ -4,8 +4,13 @@
 //! own. `memory` is the oracle that the others are compared with, by one conformance suite.
 
 mod batch;
+mod definition;
 mod error;
 mod query;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(feature = "sqlite")]
+mod texts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +18,8 @@ use std::sync::Arc;
 pub use batch::{Batch, CreatedRun, Ended, NextIds, Progressed};
 pub use error::{Changed, CommitError, StoreError};
 pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Violation};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteOptions, SqliteStore};
 
 use crate::model::{
     AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, ScheduleDef, ScheduleId, ScopeId,

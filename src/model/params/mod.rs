@@ -1,8 +1,19 @@
 //! Typed parameters of a task: what a run may and must be given.
+//!
+//! The rules of conversion are few, since a value that changes silently is found late: a whole
+//! number may be written `5.0`, a float may be given as `5`, and nothing else becomes something
+//! else. `"5"` is text, true is not 1, and dates are `yyyy-mm-dd` of a day that exists.
+
+mod bind;
+mod schema;
+mod value;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::bind::{bind, bind_dag, fill_biz_date};
+pub(crate) use self::schema::check_given;
+pub use self::schema::check_schema;
 use super::words::words;
 
 words! {
@@ -46,10 +57,17 @@ pub struct Param {
     pub nullable: bool,
     /// Whether it must be given.
     pub required: bool,
-    /// Its value when it is not given.
+    /// Its value when it is not given; none where that is null.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// The values of an enum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Value>,
+}
+
+impl Param {
+    /// Whether the run fills it with its business date when nobody else does.
+    pub fn is_biz_date(&self) -> bool {
+        self.kind == ParamType::Date && matches!(self.name.as_str(), "biz_date" | "bizDate")
+    }
 }

@@ -1,0 +1,229 @@
+"""Dags as the words of a command name them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mainspring.cli._console import Console, clean, clean_block
+from mainspring.cli._stop import Stop, nearest, show_problems
+from mainspring.errors import Problem, SpecError
+
+if TYPE_CHECKING:
+    from mainspring._config import Settings
+    from mainspring._dag import Dag
+    from mainspring._project import LoadedFile
+
+__all__ = ["Checked", "across", "check_dag", "dag_of_run", "load_project", "named_dag"]
+
+
+class Checked(NamedTuple):
+    """A dag, its file, and its resolved definition or what is wrong with it."""
+
+    dag: Dag
+    file: Path
+    definition: dict[str, Any] | None
+    problems: tuple[Problem, ...]
+
+
+def load_project(settings: Settings, paths: Iterable[str] = ()) -> list[LoadedFile]:
+    """Load the dag files of the project, or of these files and folders."""
+    from mainspring import _project
+
+    places = [Path(path).absolute() for path in paths] or [Path(path) for path in settings.dags]
+    files: list[Path] = []
+    root = Path(settings.root)
+    for place in places:
+        if place.is_dir():
+            files += _project.find_files([place], root)
+        elif paths or place.exists():
+            files.append(place)
+    return _project.load_files(list(dict.fromkeys(files)))
+
+
+def check_dag(dag: Dag, file: Path) -> Checked:
+    """The dag's resolved definition, or everything that is wrong with it."""
+    from mainspring._project import shown_path
+
+    try:
+        return Checked(dag, file, resolved(dag), ())
+    except SpecError as error:
+        problems = tuple(
+            Problem(item.code, shown_path(file), _with_place(item), item.hint)
+            for item in error.problems
+        )
+        return Checked(dag, file, None, problems)
+
+
+def resolved(dag: Dag) -> dict[str, Any]:
+    """The definition as the core resolves it."""
+    from mainspring._mainspring import check_dag as resolve
+
+    dag.check()
+    return resolve(dag.spec())
+
+
+def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
+    """What is wrong between dags: an upstream that is nowhere, and circles through several.
+
+    Parameters
+    ----------
+    checked
+        The dags of which a definition is known take part.
+    whole
+        Whether these are all dags of the project; if not, a dag that is not here may well exist.
+    """
+    from mainspring._project import shown_path
+
+    tasks = {
+        f"{item.definition['key']}.{task['name']}": (item, task)
+        for item in checked
+        if item.definition is not None
+        for task in item.definition["tasks"]
+    }
+    names = {item.dag.name for item in checked}
+    problems: list[Problem] = []
+    graph: dict[str, set[str]] = {}
+    crossing = False
+    for key, (item, task) in tasks.items():
+        graph[key] = set()
+        for edge in task.get("dependencies", []):
+            upstream = edge["upstream"]
+            other = upstream.partition(".")[0]
+            crossing |= other != item.dag.name
+            if upstream in tasks:
+                if edge["kind"] != "WEAK" and edge.get("offset_to", 0) >= 0:
+                    graph[key].add(upstream)
+            elif other in names - {item.dag.name} or (whole and other != item.dag.name):
+                broken = any(each.dag.name == other and each.problems for each in checked)
+                if not broken:
+                    message = f"{key}: waits for {upstream!r}, which is in no dag file"
+                    hint = nearest(upstream, tasks)
+                    place = shown_path(item.file)
+                    problems.append(Problem("unknown_upstream", place, message, hint))
+    if crossing:
+        problems += _circle(graph, {key: shown_path(item.file) for key, (item, _) in tasks.items()})
+    return problems
+
+
+def _circle(graph: dict[str, set[str]], files: dict[str, str]) -> list[Problem]:
+    from graphlib import CycleError, TopologicalSorter
+
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        path = error.args[1]
+        places = ", ".join(dict.fromkeys(files[key] for key in path))
+        message = f"tasks wait for each other: {' -> '.join(path)}"
+        return [Problem("cycle", places, message, "take one of these edges away")]
+    return []
+
+
+def _with_place(problem: Problem) -> str:
+    return f"{problem.place}: {problem.message}" if problem.place else problem.message
+
+
+def named_dag(settings: Settings, target: str, console: Console) -> tuple[Dag, Path]:
+    """The dag of a name, or of ``FILE`` or ``FILE:DAG``."""
+    file, name = _split(target)
+    if file is not None:
+        return _dag_of_file(file, name, console)
+    return _dag_of_project(settings, target, console)
+
+
+def dag_of_run(settings: Settings, history: Any, record: Any, console: Console) -> Dag:
+    """The dag that a run is of: from the project, else from the file it was last read from."""
+    name = record["dag"]
+    loaded = load_project(settings)
+    file = next((item.path for item in loaded for dag in item.dags if dag.name == name), None)
+    if file is None:
+        file = _remembered_file(history, name, Path(settings.root))
+    if file is None:
+        return named_dag(settings, name, console)[0]
+    dag, _ = _dag_of_file(str(file), name, console)
+    dag.database = None  # the run is in the database that the options name
+    return dag
+
+
+def _remembered_file(history: Any, name: str, root: Path) -> Path | None:
+    definition = history.dag(name) or {}
+    for task in definition.get("tasks", []):
+        source, colon, line = (task.get("source") or "").rpartition(":")
+        if colon and line.isdigit() and source.endswith(".py"):
+            for place in (Path(source), root / source):
+                if place.is_file():
+                    return place
+    return None
+
+
+def _split(target: str) -> tuple[str | None, str | None]:
+    if os.path.isfile(target):
+        return target, None
+    front, colon, name = target.rpartition(":")
+    if colon and name and (front.endswith(".py") or os.path.isfile(front)):
+        return front, name
+    if target.endswith(".py") or os.sep in target:
+        return target, None
+    return None, None
+
+
+def _dag_of_file(file: str, name: str | None, console: Console) -> tuple[Dag, Path]:
+    from mainspring import _project
+
+    loaded = _project.load_file(file)
+    if loaded.problems:
+        _stop_at(loaded, console)
+    return _chosen(loaded, name), loaded.path
+
+
+def _stop_at(loaded: LoadedFile, console: Console) -> None:
+    if loaded.trace and console.verbose:
+        console.say(clean_block(loaded.trace).rstrip())
+    raise SpecError(list(loaded.problems))
+
+
+def _chosen(loaded: LoadedFile, name: str | None) -> Dag:
+    from mainspring._project import shown_path
+
+    shown = shown_path(loaded.path)
+    names = [dag.name for dag in loaded.dags]
+    if not names:
+        hint = "a dag file makes one at import: with ms.Dag('name') as dag: ..."
+        raise Stop(f"{clean(shown)} has no dag", hint)
+    if name is None:
+        if len(names) == 1:
+            return loaded.dags[0]
+        hint = "choose one: " + ", ".join(f"{shown}:{each}" for each in names[:5])
+        raise Stop(f"{clean(shown)} has {len(names)} dags", clean(hint), 2)
+    for dag in loaded.dags:
+        if dag.name == name:
+            return dag
+    raise Stop(f"{clean(shown)} has no dag {clean(name)!r}", nearest(name, names), 2)
+
+
+def _dag_of_project(settings: Settings, name: str, console: Console) -> tuple[Dag, Path]:
+    from mainspring import _project
+
+    everything = load_project(settings)
+    having = [item for item in everything if any(dag.name == name for dag in item.dags)]
+    if len(having) > 1:
+        files = " and ".join(_project.shown_path(item.path) for item in having)
+        raise Stop(
+            f"dag {clean(name)!r} is in {clean(files)}", "rename one of them, or name the file"
+        )
+    broken = [item for item in everything if item.problems]
+    if not having:
+        for item in broken:
+            show_problems(item.problems, console)
+        known = [dag.name for item in everything for dag in item.dags]
+        places = ", ".join(map(_project.shown_path, settings.dags))
+        hint = nearest(name, known) or f"no dag was found in {clean(places)}; see 'mainspring init'"
+        raise Stop(f"there is no dag {clean(name)!r}", hint, 2)
+    if broken:
+        names = ", ".join(_project.shown_path(item.path) for item in broken)
+        console.note(f"not loaded: {clean(names)}; 'mainspring check' says why")
+    # Once more, by itself, and this time to stay: its tasks run in this process.
+    again = _project.load_file(having[0].path)
+    return _chosen(again, name), again.path

@@ -1,0 +1,168 @@
+"""The words of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+__all__ = ["parse"]
+
+EPILOG = """\
+exit codes:
+  0  ok
+  1  a task failed, or something is wrong
+  2  the command was written wrongly
+  3  nothing failed, but the work did not complete (blocked, canceled, interrupted)
+  130  Ctrl-C
+
+Run 'mainspring COMMAND --help' for the options of a command."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose refusals read like all our messages."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"{self.prog} --help"
+        words = message.partition("invalid choice: ")[2]
+        if words and "choose from" in words:
+            wrong, _, known = words.partition(" (choose from ")
+            choices = [item.strip(" '\")") for item in known.split(",")]
+            near = get_close_matches(wrong.strip("'\""), choices, n=1)
+            message = f"unknown word {wrong}"
+            hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(choices)}"
+        self.exit(2, f"error: {message}\n  hint: {hint}\n")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The options of a command, with the module that carries it out as ``module``."""
+    options = _parser().parse_args(argv)
+    for name, value in _COMMON_DEFAULTS.items():
+        if not hasattr(options, name):
+            setattr(options, name, value)
+    return options
+
+
+_COMMON_DEFAULTS: dict[str, Any] = {
+    "json": False,
+    "database": None,
+    "project": None,
+    "no_color": False,
+    "verbose": 0,
+}
+
+
+def _common() -> Parser:
+    # Given before or after the command: the defaults stay out, so that the one behind does not
+    # undo the one in front.
+    common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = common.add_argument_group("everywhere")
+    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    group.add_argument("--database", metavar="FILE", help="the database to use")
+    group.add_argument("--project", metavar="DIR", help="the project's folder or file")
+    group.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1)")
+    group.add_argument("-v", "--verbose", action="count", help="say more, with tracebacks")
+    return common
+
+
+class _Version(argparse.Action):
+    """``--version``, without loading anything before it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from mainspring import __version__
+
+        print(f"mainspring {__version__}")
+        parser.exit()
+
+
+def _parser() -> Parser:
+    common = _common()
+    parser = Parser(
+        prog="mainspring",
+        description="Run, check and look into pipelines written in Python.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[common],
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, module: str, text: str, within: Any = commands) -> Parser:
+        made: Parser = within.add_parser(
+            name, help=text, description=text, parents=[common], allow_abbrev=False
+        )
+        made.set_defaults(module=module)
+        return made
+
+    one = command("init", "init", "Make a project that runs.")
+    one.add_argument("directory", nargs="?", default=".", metavar="DIR")
+
+    one = command("check", "check", "Load every dag file and say everything that is wrong.")
+    one.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; default: all")
+
+    command("list", "listing", "The dags of the project, with the state of their last run.")
+
+    one = command("show", "show", "The tasks of a dag, what they wait for and how they run.")
+    one.add_argument("dag", metavar="DAG", help="a dag's name, or FILE[:DAG]")
+    one.add_argument("--run", metavar="RUN", help="the states in this run, or 'last'")
+
+    _run(command("run", "run", "Run a dag here and now."))
+
+    one = command("runs", "runs", "Runs, the newest first.")
+    one.add_argument("dag", nargs="?", metavar="DAG")
+    one.add_argument("--state", action="append", metavar="S", help="only these states")
+    one.add_argument("--biz-date", metavar="D", help="only of this business date")
+    one.add_argument("-n", "--limit", type=_positive, default=20, metavar="N")
+
+    one = command("logs", "logs", "What the tasks of a run printed.")
+    one.add_argument("run", metavar="RUN", help="a run's number, or 'last'")
+    one.add_argument("task", nargs="?", metavar="TASK")
+    one.add_argument("--attempt", type=_positive, metavar="N", help="default: the newest")
+
+    one = command("rerun", "rerun", "Run again what failed in a run, or the tasks named.")
+    one.add_argument("run", metavar="RUN", help="a run's number, or 'last'")
+    one.add_argument("--task", action="append", metavar="T", help="this task; may be repeated")
+    one.add_argument("--downstream", action="store_true", help="and everything that follows")
+    one.add_argument("--failed", action="store_true", help="what failed (the default)")
+
+    database = commands.add_parser("db", help="The database.", description="The database.")
+    within = database.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    text = "Make the database, or bring it to the newest form."
+    command("upgrade", "db_upgrade", text, within)
+    command("verify", "db_verify", "Prove that everything in the database adds up.", within)
+
+    config = commands.add_parser("config", help="The settings.", description="The settings.")
+    within = config.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    command("show", "config_show", "Each setting and where it came from.", within)
+    return parser
+
+
+def _run(one: Parser) -> None:
+    one.add_argument("target", nargs="?", metavar="DAG|FILE[:DAG]")
+    one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
+    one.add_argument("--from", dest="first", metavar="D", help="first of several days")
+    one.add_argument("--to", dest="last", metavar="D", help="last of several days")
+    one.add_argument("--keep-going", action="store_true", help="go on after a day that failed")
+    one.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="a value for the run"
+    )
+    one.add_argument("--only", metavar="T1,T2", help="only these tasks")
+    one.add_argument(
+        "--resume",
+        nargs="?",
+        const="last",
+        metavar="RUN",
+        help="take up a run whose process died; default: the newest of the dag",
+    )
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
+    return number

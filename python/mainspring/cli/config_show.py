@@ -1,0 +1,69 @@
+"""``mainspring config show``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mainspring.cli._console import Console, clean
+from mainspring.cli._settings import settings_of
+
+if TYPE_CHECKING:
+    from mainspring._config import Settings
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Each setting, its value and where it came from."""
+    settings = settings_of(options, console)
+    values = list(_values(settings))
+    console.table(
+        ["KEY", "VALUE", "FROM"],
+        [[key, _shown(value), origin] for key, value, origin in values],
+    )
+    if settings.file is None:
+        console.line()
+        console.line("no project file; 'mainspring init' makes one")
+    console.document(
+        {
+            "file": settings.file,
+            "root": settings.root,
+            "values": {key: {"value": value, "from": origin} for key, value, origin in values},
+        }
+    )
+    return 0
+
+
+def _values(settings: Settings) -> Iterator[tuple[str, Any, str]]:
+    for key, origin in settings.origins.items():
+        table, _, name = key.partition(".")
+        value: Any = getattr(settings, table)
+        if name:
+            value = value[name]
+        elif key == "dags":
+            value = list(value)
+        elif key == "busy_wait":
+            value = f"{value:g}s"
+        if key == "database":
+            value = _without_password(value)
+        yield key, value, origin
+
+
+def _without_password(database: str) -> str:
+    scheme, mark, rest = database.partition("://")
+    if not mark or "@" not in rest:
+        return database
+    login, _, place = rest.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return f"{scheme}://{user}{':***' if colon else ''}@{place}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return clean(", ".join(map(str, value)))
+    return clean(json.dumps(value, ensure_ascii=False, default=str))

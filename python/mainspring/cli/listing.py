@@ -1,0 +1,69 @@
+"""``mainspring list``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mainspring.cli._console import Console, clean
+from mainspring.cli._load import Checked, check_dag, load_project
+from mainspring.cli._settings import history_if_any, settings_of
+from mainspring.cli._words import clock, run_document
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Print the dags of the project with the state of their last run."""
+    from mainspring._project import shown_path
+
+    settings = settings_of(options, console)
+    files = load_project(settings)
+    checked = [check_dag(dag, item.path) for item in files for dag in item.dags]
+    history = history_if_any(settings)
+    entries = [_entry(item, history) for item in checked]
+    entries.sort(key=lambda entry: entry["dag"])
+    if entries:
+        head = ["DAG", "OWNER", "SCHEDULE", "ZONE", "TASKS", "LAST RUN", "STATE"]
+        console.table(head, [_row(entry) for entry in entries], right=[4])
+    else:
+        places = ", ".join(shown_path(place) for place in settings.dags)
+        console.line(f"no dags in {clean(places)}; 'mainspring init' makes a project")
+    broken = [shown_path(item.path) for item in files if item.problems]
+    broken += [shown_path(item.file) for item in checked if item.problems]
+    if broken:
+        names = clean(", ".join(dict.fromkeys(broken)))
+        console.note(f"with problems: {names}; 'mainspring check' says which")
+    console.document({"dags": entries, "broken": list(dict.fromkeys(broken))})
+    return 0
+
+
+def _entry(item: Checked, history: Any) -> dict[str, Any]:
+    found = history.runs(dag=item.dag.name, limit=1) if history is not None else []
+    definition = item.definition or {}
+    schedules = definition.get("schedules", [])
+    return {
+        "dag": item.dag.name,
+        "file": str(item.file),
+        "owner": definition.get("owner"),
+        "schedules": [each["expression"] for each in schedules],
+        "timezones": list(dict.fromkeys(each["timezone"] for each in schedules))
+        or [definition.get("timezone")],
+        "tasks": len(definition["tasks"]) if definition else None,
+        "last_run": run_document(found[0]) if found else None,
+        "_at": found[0]["created_at"] if found else None,
+    }
+
+
+def _row(entry: dict[str, Any]) -> list[str]:
+    last = entry["last_run"]
+    at = entry.pop("_at")
+    return [
+        entry["dag"],
+        entry["owner"] or "-",
+        "; ".join(entry["schedules"]) or "-",
+        ", ".join(filter(None, entry["timezones"])) or "-",
+        "?" if entry["tasks"] is None else str(entry["tasks"]),
+        clock(at),
+        last["state"] if last else "-",
+    ]

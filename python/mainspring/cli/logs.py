@@ -1,0 +1,86 @@
+"""``mainspring logs``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from mainspring.cli._console import Console, clean, clean_block
+from mainspring.cli._settings import history_of, run_of, settings_of
+from mainspring.cli._stop import Stop, nearest
+from mainspring.cli._words import duration, task_document
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Print what the tasks of a run printed, and how each attempt ended."""
+    settings = settings_of(options, console)
+    history = history_of(settings)
+    record = run_of(history, options.run)
+    tasks = history.task_runs(record["id"])
+    if options.task is not None:
+        names = [task["task"] for task in tasks]
+        if options.task not in names:
+            message = f"run {record['id']} has no task {clean(options.task)!r}"
+            raise Stop(message, nearest(options.task, names), 2)
+        tasks = [task for task in tasks if task["task"] == options.task]
+    attempts = history.attempts(run_id=record["id"])
+    chosen = _chosen(tasks, attempts, options.attempt)
+    if options.attempt is not None and not chosen:
+        raise Stop(f"there is no attempt {options.attempt} in run {record['id']}", None, 2)
+
+    entries = [{**attempt, "task": name, "log": _text(attempt)} for name, attempt in chosen]
+    for entry in entries:
+        if not console.json:
+            _print(entry, console)
+    if not entries:
+        console.line("no task of this run has started")
+    console.document({"run": record["id"], "attempts": [task_document(entry) for entry in entries]})
+    return 0
+
+
+def _chosen(
+    tasks: Sequence[Mapping[str, Any]], attempts: Sequence[Mapping[str, Any]], number: int | None
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """The attempt asked for of each task, or its newest; in the order in which they began."""
+    names = {task["id"]: task["task"] for task in tasks}
+    best: dict[int, Mapping[str, Any]] = {}
+    for attempt in attempts:
+        owner = attempt["task_run_id"]
+        if owner not in names or number not in (None, attempt["attempt_no"]):
+            continue
+        if owner not in best or best[owner]["attempt_no"] < attempt["attempt_no"]:
+            best[owner] = attempt
+    ordered = sorted(best.values(), key=lambda attempt: (attempt["started_at"], attempt["id"]))
+    return [(names[attempt["task_run_id"]], attempt) for attempt in ordered]
+
+
+def _text(attempt: Mapping[str, Any]) -> str:
+    """The whole log where its file is here, else the tail that the history kept."""
+    uri = attempt["log_uri"]
+    if uri:
+        path = unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
+        if "://" not in path:
+            try:
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    return file.read()
+            except OSError:
+                pass
+    return attempt["log_tail"] or ""
+
+
+def _print(entry: Mapping[str, Any], console: Console) -> None:
+    outcome = entry["outcome"] or "RUNNING"
+    took = "" if entry["outcome"] is None else f"  {duration(entry['duration_ms'] / 1000)}"
+    head = console.paint(f"== {clean(entry['task'])}", "bold")
+    console.line(f"{head}  attempt {entry['attempt_no']}  {console.state(outcome)}{took}")
+    if entry["log"]:
+        console.line(clean_block(entry["log"]).rstrip("\n"))
+    if entry["traceback"]:
+        console.line(clean_block(entry["traceback"]).rstrip("\n"))
+    elif entry["error"]:
+        kind = entry["error_type"] or entry["error_code"] or "error"
+        console.line(f"{clean(kind)}: {clean_block(entry['error'])}")

@@ -1,0 +1,160 @@
+"""``mainspring show``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mainspring.cli._console import Console, clean, pad, width
+from mainspring.cli._load import check_dag, named_dag
+from mainspring.cli._settings import history_of, run_of, settings_of
+from mainspring.cli._words import clock, policy, run_document, tally, task_document
+from mainspring.errors import SpecError
+
+__all__ = ["layers", "run"]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Print the tasks of a dag in layers: each waits only for tasks of layers above it."""
+    settings = settings_of(options, console)
+    dag, file = named_dag(settings, options.dag, console)
+    checked = check_dag(dag, file)
+    if checked.definition is None:
+        raise SpecError(list(checked.problems))
+    definition = checked.definition
+
+    record, states = None, {}
+    if options.run is not None:
+        history = history_of(settings)
+        record = run_of(history, options.run, definition["key"])
+        if record["dag"] != definition["key"]:
+            from mainspring.cli._stop import Stop
+
+            raise Stop(f"run {record['id']} is one of dag {clean(record['dag'])!r}", None, 2)
+        states = {task["task"]: task for task in history.task_runs(record["id"])}
+
+    if not console.json:
+        _print_head(definition, str(file), console)
+        if record is not None:
+            _print_run(record, console)
+        _print_layers(definition, states, console)
+    console.document(
+        {
+            "file": str(file),
+            "dag": definition,
+            "layers": [[task["name"] for task in layer] for layer in layers(definition)],
+            "run": None if record is None else run_document(record),
+            "task_runs": [task_document(task) for task in states.values()],
+        }
+    )
+    return 0
+
+
+def layers(definition: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    """The tasks by how many steps lie before them, without recursion."""
+    tasks = {task["name"]: task for task in definition["tasks"]}
+    inside = {
+        name: [up for up, here in upstreams(definition, task) if here]
+        for name, task in tasks.items()
+    }
+    followers: dict[str, list[str]] = {name: [] for name in tasks}
+    waits = dict.fromkeys(tasks, 0)
+    for name, ups in inside.items():
+        for up in ups:
+            if up in followers:
+                followers[up].append(name)
+                waits[name] += 1
+    depth = dict.fromkeys(tasks, 0)
+    ready = [name for name, count in waits.items() if count == 0]
+    for name in ready:  # grows while it is walked
+        for follower in followers[name]:
+            depth[follower] = max(depth[follower], depth[name] + 1)
+            waits[follower] -= 1
+            if waits[follower] == 0:
+                ready.append(follower)
+    made: list[list[Mapping[str, Any]]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for name, task in tasks.items():
+        made[depth[name]].append(task)
+    return made
+
+
+def upstreams(definition: Mapping[str, Any], task: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    """What a task waits for: its name, and whether it is a task of the same run."""
+    prefix = definition["key"] + "."
+    found = []
+    for edge in task.get("dependencies", []):
+        name = edge["upstream"]
+        near = name.startswith(prefix) and not edge.get("offset_from") and not edge.get("offset_to")
+        found.append((name[len(prefix) :] if near else name, near and edge["kind"] != "WEAK"))
+    return found
+
+
+def _print_head(definition: Mapping[str, Any], file: str, console: Console) -> None:
+    from mainspring._project import shown_path
+
+    console.line(console.paint(clean(definition["key"]), "bold"))
+    facts = [("file", shown_path(file))]
+    facts += [("owner", definition["owner"])] if definition.get("owner") else []
+    facts += [("labels", ", ".join(definition["labels"]))] if definition.get("labels") else []
+    for schedule in definition.get("schedules", []):
+        bounds = [
+            f"{word} {schedule[key]}"
+            for word, key in (("from", "start_date"), ("to", "end_date"))
+            if schedule.get(key)
+        ]
+        text = f"{schedule['expression']}  {schedule['timezone']}  {' '.join(bounds)}"
+        facts.append(("schedule", text.rstrip()))
+    if not definition.get("schedules"):
+        facts.append(("schedule", "none; it runs when asked"))
+    for key, value in facts:
+        console.line(f"  {key:9} {clean(value)}")
+    doc = (definition.get("doc") or "").strip().split("\n")[0]
+    if doc:
+        console.line(f"  {clean(doc)}")
+
+
+def _print_run(record: Mapping[str, Any], console: Console) -> None:
+    text = f"{record['id']}  {console.state(record['state'])}  {clean(record['biz_date'])}"
+    console.line(f"  run       {text}  {clock(record['created_at'])}")
+    console.line(f"  tasks     {tally(record['counts'], record['task_count'])}")
+
+
+def _print_layers(
+    definition: Mapping[str, Any], states: Mapping[str, Mapping[str, Any]], console: Console
+) -> None:
+    names = [clean(task["name"]) for task in definition["tasks"]]
+    column = min(max(map(width, names), default=0), 40)
+    for number, layer in enumerate(layers(definition), 1):
+        console.line(f"layer {number}")
+        for task in layer:
+            console.line("  " + _task_line(definition, task, states, column, console).rstrip())
+
+
+def _task_line(
+    definition: Mapping[str, Any],
+    task: Mapping[str, Any],
+    states: Mapping[str, Mapping[str, Any]],
+    column: int,
+    console: Console,
+) -> str:
+    parts = [pad(clean(task["name"]), column)]
+    if states:
+        state = states.get(task["name"])
+        word = state["state"] if state else "-"
+        parts.append(console.state(word) + " " * max(0, 10 - len(word)))
+        if state and state.get("blocked_by_task"):
+            parts.append(f"blocked by {clean(state['blocked_by_task'])}")
+    parts.append(_arrows(upstreams(definition, task)))
+    rules = policy(task)
+    if rules:
+        parts.append(console.paint(f"[{clean(rules)}]", "dim"))
+    return "  ".join(part for part in parts if part)
+
+
+def _arrows(ups: Sequence[tuple[str, bool]]) -> str:
+    if not ups:
+        return ""
+    shown = ", ".join(clean(name) for name, _ in ups[:6])
+    more = f" and {len(ups) - 6} more" if len(ups) > 6 else ""
+    return f"<- {shown}{more}"

@@ -1,0 +1,220 @@
+//! Puts a decision into the world, and refuses what no decision may do.
+
+use super::edges::edge_verdict;
+use super::run::{Live, Run};
+use super::{CreateRun, Decision, End, LeaseStop, Move, RunMove, Start, TaskRunRef, World};
+use crate::model::{RunId, RunState, State};
+
+/// A decision, or a row, that does not fit the world. The world is not usable any more and must
+/// be read anew; it is a mistake of ours wherever it happens.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// Rows that are not those of a run of the plan they came with.
+    #[error("the rows of run {0} do not fit its plan")]
+    Rows(RunId),
+    /// A run that is not here, or is here already.
+    #[error("run {0} is not where the decision says")]
+    Run(RunId),
+    /// A task run that is not here.
+    #[error("run {} has no task run with index {}", .0.run, .0.index)]
+    NoTaskRun(TaskRunRef),
+    /// A task run that stands elsewhere than the decision says.
+    #[error("task run {} of run {} is {found}, not {expected}", .at.index, .at.run)]
+    Elsewhere {
+        /// Which.
+        at: TaskRunRef,
+        /// Where the decision has it.
+        expected: State,
+        /// Where it is.
+        found: State,
+    },
+    /// An arrow that is not in the table.
+    #[error("task run {} of run {} cannot go from {from} to {to}", .at.index, .at.run)]
+    NoArrow {
+        /// Which.
+        at: TaskRunRef,
+        /// From where.
+        from: State,
+        /// To where.
+        to: State,
+    },
+    /// A rule of starts and ends of attempts.
+    #[error("task run {} of run {}: {rule}", .at.index, .at.run)]
+    Attempt {
+        /// Which.
+        at: TaskRunRef,
+        /// What would be broken.
+        rule: &'static str,
+    },
+    /// The state of a run is another than the decision says.
+    #[error("run {run} is {found}, not {expected}")]
+    RunElsewhere {
+        /// Which.
+        run: RunId,
+        /// Where the decision has it.
+        expected: RunState,
+        /// Where it is.
+        found: RunState,
+    },
+}
+
+/// Carries out the moves, creates, starts and ends of a decision, in this order.
+///
+/// # Errors
+/// `Broken` where the decision was not made from this world.
+pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
+    for (pool, slots) in &decision.pools {
+        world.pools.entry(pool.clone()).or_default().slots = *slots;
+    }
+    world.interrupting |= decision.interrupting;
+    for create in &decision.creates {
+        world.create(create)?;
+    }
+    for to in &decision.moves {
+        world.take_arrow(to)?;
+    }
+    for start in &decision.starts {
+        world.start(start)?;
+    }
+    for stop in &decision.stops {
+        world.stop(stop)?;
+    }
+    for end in &decision.ends {
+        world.end(end)?;
+    }
+    for at in &decision.releases {
+        let live = world.change(*at, |task_run| task_run.live.take());
+        if live.flatten().is_none_or(|live| !live.ended) {
+            return Err(rule(*at, "only what has ended is released"));
+        }
+    }
+    for (at, _) in &decision.stale {
+        let marked = world.change(*at, |task_run| task_run.progress.stale = true);
+        marked.ok_or(Broken::NoTaskRun(*at))?;
+    }
+    decision.run_moves.iter().try_for_each(|to| world.move_run(to))
+}
+
+fn rule(at: TaskRunRef, rule: &'static str) -> Broken {
+    Broken::Attempt { at, rule }
+}
+
+impl World {
+    fn create(&mut self, create: &CreateRun) -> Result<(), Broken> {
+        let row = &create.row;
+        let taken = row.id.0 < self.next_run || row.first_task_run_id.0 < self.next_task_run;
+        if taken || row.task_count as usize != create.plan.0.graph.len() {
+            return Err(Broken::Run(row.id));
+        }
+        self.set_next_ids(row.id.0 + 1, row.first_task_run_id.offset(row.task_count).0);
+        self.insert(Run::new(row.clone(), create.plan.0.clone()));
+        Ok(())
+    }
+
+    fn take_arrow(&mut self, arrow: &Move) -> Result<(), Broken> {
+        let Move { at, from, ref to, .. } = *arrow;
+        let task_run = self.task_run(at).ok_or(Broken::NoTaskRun(at))?;
+        let (found, counts) = (&task_run.progress, task_run.counts);
+        if found.state != from {
+            return Err(Broken::Elsewhere { at, expected: from, found: found.state });
+        }
+        if !from.may_become(to.state) {
+            return Err(Broken::NoArrow { at, from, to: to.state });
+        }
+        if to.revision != found.revision + 1 {
+            return Err(rule(at, "a transition was left out"));
+        }
+        let started = to.state == State::Running;
+        if to.attempt_no != found.attempt_no + u32::from(started) {
+            return Err(rule(at, "attempts are numbered without a gap"));
+        }
+        if started && to.token <= found.token || !started && to.token != found.token {
+            return Err(rule(at, "tokens grow from attempt to attempt"));
+        }
+        if started && counts.unmet > 0 {
+            return Err(rule(at, "an attempt starts only when every edge holds"));
+        }
+        self.change(at, |task_run| task_run.progress = to.clone());
+        self.spread(at, from, to.state);
+        Ok(())
+    }
+
+    /// Tells the dependents of a task run that it has moved.
+    fn spread(&mut self, at: TaskRunRef, from: State, to: State) {
+        let Some(run) = self.runs.get_mut(&at.run) else { return };
+        run.tally.change(from, to);
+        let plan = run.plan.clone();
+        for (index, kind) in plan.downstream(at.index) {
+            let (before, after) = (edge_verdict(kind, from), edge_verdict(kind, to));
+            if before != after {
+                let at = TaskRunRef { run: at.run, index };
+                self.change(at, |task_run| task_run.counts.change(before, after));
+            }
+        }
+    }
+
+    fn start(&mut self, start: &Start) -> Result<(), Broken> {
+        let (at, attempt) = (start.at, &start.attempt);
+        let task_run = self.task_run(at).ok_or(Broken::NoTaskRun(at))?;
+        if task_run.live.is_some() {
+            return Err(rule(at, "one attempt is live at a time"));
+        }
+        let progress = &task_run.progress;
+        if (progress.state, progress.attempt_no, progress.token)
+            != (State::Running, attempt.attempt_no, attempt.token)
+        {
+            return Err(rule(at, "an attempt starts as the current one"));
+        }
+        if !self.pools.get(&attempt.pool).is_some_and(|pool| pool.fits(pool.held, attempt.slots)) {
+            return Err(rule(at, "no more slots are held than there are"));
+        }
+        let live = Live {
+            attempt_no: attempt.attempt_no,
+            token: attempt.token,
+            node_id: attempt.node_id,
+            started_at: attempt.started_at,
+            slots: attempt.slots,
+            timeout_at: start.timeout_at,
+            stop: None,
+            ended: false,
+        };
+        self.change(at, |task_run| task_run.live = Some(live));
+        Ok(())
+    }
+
+    fn stop(&mut self, stop: &LeaseStop) -> Result<(), Broken> {
+        let noted = self.change(stop.at, |task_run| {
+            let live = task_run.live.as_mut().filter(|live| !live.ended);
+            live.map(|live| live.stop = Some(stop.stop))
+        });
+        noted.flatten().ok_or(rule(stop.at, "only a live attempt is stopped"))
+    }
+
+    fn end(&mut self, end: &End) -> Result<(), Broken> {
+        let ended = self.change(end.at, |task_run| {
+            let live = task_run.live.as_mut()?;
+            let current = (live.attempt_no, live.token) == (end.end.attempt_no, end.end.token);
+            if live.ended || !current {
+                return None;
+            }
+            live.ended = true;
+            if end.released {
+                task_run.live = None;
+            }
+            Some(())
+        });
+        ended.flatten().ok_or(rule(end.at, "only the current attempt ends, and once"))
+    }
+
+    fn move_run(&mut self, to: &RunMove) -> Result<(), Broken> {
+        let run = self.runs.get_mut(&to.run).ok_or(Broken::Run(to.run))?;
+        let (expected, found) = (to.from, run.row.state);
+        if expected != found {
+            return Err(Broken::RunElsewhere { run: to.run, expected, found });
+        }
+        run.row.state = to.to;
+        run.row.finished_at = to.finished_at;
+        run.cancel_requested = to.cancel_requested;
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Everything that is checked when a dag is registered: the one door for definitions.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Plan;
+use super::plan::{in_this_run, local};
+use crate::model::spec::{read_dag, with_source};
+use crate::model::{DagDef, EdgeKind, Problem, ScheduleDef, SpecError};
+
+/// Reads a definition and checks it on every floor: fields, graph, schedules.
+///
+/// # Errors
+/// Every problem there is. What could not be read is left out of the later checks, so that one
+/// mistake is not told twice.
+pub fn check_definition(spec: &Value) -> Result<DagDef, SpecError> {
+    let (dag, mut problems) = read_dag(spec);
+    if let Some(dag) = &dag {
+        problems.extend(beyond_fields(dag, spec));
+    }
+    match dag {
+        Some(dag) if problems.is_empty() => Ok(dag),
+        _ => Err(SpecError(problems)),
+    }
+}
+
+/// What takes a graph or a calendar to see.
+fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
+    let unread = unread_tasks(dag, spec);
+    let sources: BTreeMap<String, &str> = (dag.tasks.iter())
+        .filter_map(|task| Some((format!("{}.{}", dag.key, task.name), task.source.as_deref()?)))
+        .collect();
+    let graph = Plan::check(dag)
+        .into_iter()
+        // A task with a mistake in its name is not there, but its dependents are right.
+        .filter(|problem| !(unread && problem.code == "unknown_upstream"));
+    let tasks = graph.chain(unsupported_edges(dag)).map(|problem| {
+        let source = sources.get(&problem.place).copied();
+        with_source(problem, source)
+    });
+    tasks
+        .chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule)))
+        .collect()
+}
+
+/// Whether a task of the form could not be read at all.
+fn unread_tasks(dag: &DagDef, spec: &Value) -> bool {
+    let given = spec.get("tasks").and_then(Value::as_array).map_or(0, Vec::len);
+    given != dag.tasks.len()
+}
+
+/// What is wrong with a schedule's text and zone.
+pub fn check_schedule(dag: &str, schedule: &ScheduleDef) -> Vec<Problem> {
+    let Err(SpecError(problems)) = super::rule(schedule) else { return Vec::new() };
+    let place = format!("{dag}.schedule {}", schedule.name);
+    // The calendar knows the field and the position; the dag and the schedule are known here.
+    let placed = |problem: Problem| match problem.place.is_empty() {
+        true => Problem { place: place.clone(), ..problem },
+        false => Problem { place: format!("{place}.{}", problem.place), ..problem },
+    };
+    problems.into_iter().map(placed).collect()
+}
+
+/// Edges that a definition may have but that no run waits for yet: a dag that believed in them
+/// would start too early, so they are refused until they work.
+fn unsupported_edges(dag: &DagDef) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for task in &dag.tasks {
+        for edge in &task.dependencies {
+            let what = if local(&dag.key, &edge.upstream).is_none() {
+                "edges to another dag are".to_owned()
+            } else if !in_this_run(edge) {
+                "edges to another period are".to_owned()
+            } else if matches!(edge.kind, EdgeKind::OutputMatch | EdgeKind::DataReady) {
+                format!("{} edges are", edge.kind)
+            } else {
+                continue;
+            };
+            let message = format!("{what} not supported yet: `{}`", edge.upstream);
+            let place = format!("{}.{}", dag.key, task.name);
+            problems.push(
+                Problem::new("not_supported_yet", place, message)
+                    .hint("wait for a task of the same run with SUCCESS, COMPLETED or WEAK"),
+            );
+        }
+    }
+    problems
+}

@@ -1,0 +1,53 @@
+//! Somebody says stop, or the process has to go.
+
+use super::super::TaskRunRef;
+use super::Refusal;
+use super::draft::Draft;
+use crate::model::{RunId, State, StopReason};
+
+impl Draft<'_> {
+    /// What does not run is CANCELED at once, what runs is asked to stop. A run that has nothing
+    /// open any more stays as it is.
+    pub(super) fn cancel(
+        &mut self,
+        run: RunId,
+        only: Option<&[u32]>,
+        grace_ms: Option<i64>,
+    ) -> Result<(), Refusal> {
+        let world = self.world;
+        let mut any = false;
+        for index in self.known_task_runs(run, only)? {
+            let at = TaskRunRef { run, index };
+            let Some(progress) = self.progress(at) else { continue };
+            if progress.state.is_final() {
+                continue;
+            }
+            any = true;
+            if progress.state == State::Running && world.live(at).is_some() {
+                let own = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
+                self.stop_within(at, StopReason::Cancel, grace_ms.unwrap_or(own));
+            } else {
+                let now = self.now;
+                self.shift(at, |p| {
+                    p.state = State::Canceled;
+                    p.finished_at = Some(now);
+                    p.wake_at = None;
+                    p.blocked_by = None;
+                    p.code = Some(State::Canceled.as_str().into());
+                });
+            }
+        }
+        if any && only.is_none() {
+            self.set_cancel_requested(run, true);
+        }
+        Ok(())
+    }
+
+    /// An orderly shutdown: every live attempt is asked to stop, and nothing starts any more.
+    pub(super) fn interrupt(&mut self, grace_ms: i64) {
+        self.out.interrupting = true;
+        for at in &self.world.leased {
+            self.stop_within(*at, StopReason::Interrupt, grace_ms);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What follows from a change: who may go on, who is blocked and by whom.
+//!
+//! Two lists instead of recursion. First everything that is no longer held back is let go; only
+//! then are broken edges looked at, each upstream at most once, because a cause that was found
+//! earlier might be gone by then.
+
+use super::super::TaskRunRef;
+use super::super::edges::{Verdict, edge_verdict};
+use super::draft::Draft;
+use crate::model::{Progress, State, TaskRunId};
+
+/// The code of a task run that is BLOCKED.
+const UPSTREAM_FAILED: &str = "UPSTREAM_FAILED";
+
+impl Draft<'_> {
+    /// Judges all that was touched, and what that touches in turn.
+    pub(super) fn settle(&mut self) {
+        loop {
+            if let Some(at) = self.touched.pop_front() {
+                self.judge(at);
+            } else if let Some(at) = self.broken.pop_front() {
+                self.block(at);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn judge(&mut self, at: TaskRunRef) {
+        let counts = self.edges(at).counts;
+        let Some(progress) = self.progress(at) else { return };
+        match progress.state {
+            State::Pending | State::Blocked if counts.broken > 0 => self.broken.push_back(at),
+            State::Blocked => {
+                self.shift(at, unblock);
+                self.touched.push_back(at);
+            }
+            State::Ready | State::RetryWait if counts.unmet > 0 => {
+                self.shift(at, |p| p.state = State::Pending);
+                self.touched.push_back(at);
+            }
+            State::Pending | State::RetryWait if counts.unmet == 0 => {
+                let now = self.now;
+                let due = progress.wake_at.is_none_or(|wake_at| wake_at <= now);
+                if due && !self.is_leased(at) {
+                    self.shift(at, |p| {
+                        p.state = State::Ready;
+                        p.wake_at = None;
+                        p.first_ready_at.get_or_insert(now);
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Blocks what has a broken edge, or names another cause where the old one is none any more.
+    fn block(&mut self, at: TaskRunRef) {
+        let edges = self.edges(at);
+        let Some(progress) = self.progress(at) else { return };
+        let blocked_by = progress.blocked_by;
+        match progress.state {
+            _ if edges.counts.broken == 0 => {}
+            State::Pending => {
+                if let Some(root) = self.find_cause(at) {
+                    self.shift(at, |p| block(p, root));
+                }
+            }
+            State::Blocked => {
+                let known = blocked_by.is_some_and(|root| self.is_root(at.run, root));
+                if edges.hint.is_none() && known {
+                    return;
+                }
+                if let Some(root) = self.find_cause(at).filter(|root| Some(*root) != blocked_by) {
+                    self.shift_twice(at, unblock, |p| block(p, root));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The failed task run at the root of a broken edge of this one. None where every upstream
+    /// that it could be asked of is about to get another cause itself; it will pass that on.
+    fn find_cause(&mut self, at: TaskRunRef) -> Option<TaskRunId> {
+        let mut edges = self.edges(at);
+        let mut found = edges.hint.take().filter(|root| self.is_root(at.run, *root));
+        if found.is_none() && !edges.searched {
+            edges.searched = true;
+            found = self.search_cause(at);
+        }
+        self.edges.insert(at, edges);
+        found
+    }
+
+    fn search_cause(&self, at: TaskRunRef) -> Option<TaskRunId> {
+        let run = self.run(at.run)?;
+        run.plan.upstream(at.index).find_map(|(index, kind)| {
+            let upstream = self.progress(TaskRunRef { run: at.run, index })?;
+            if edge_verdict(kind, upstream.state) != Verdict::Broken {
+                return None;
+            }
+            let root = match upstream.state {
+                State::Blocked => upstream.blocked_by?,
+                _ => run.get(index)?.id,
+            };
+            self.is_root(at.run, root).then_some(root)
+        })
+    }
+}
+
+fn unblock(progress: &mut Progress) {
+    progress.state = State::Pending;
+    progress.blocked_by = None;
+    progress.code = None;
+}
+
+fn block(progress: &mut Progress, root: TaskRunId) {
+    progress.state = State::Blocked;
+    progress.blocked_by = Some(root);
+    progress.code = Some(UPSTREAM_FAILED.into());
+}

@@ -1,0 +1,78 @@
+//! A run is made.
+
+use super::super::run::Run;
+use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef};
+use super::Refusal;
+use super::draft::Draft;
+use crate::model::{RunId, RunRow, RunState, State, TaskRunId};
+
+/// The code of a task run that was left out when its run was made.
+const NOT_SELECTED: &str = "NOT_SELECTED";
+
+impl Draft<'_> {
+    pub(super) fn create(&mut self, new: &NewRun) -> Result<(), Refusal> {
+        let plan = &new.plan;
+        let count = plan.tasks.len() as u32;
+        if plan.graph.len() != plan.tasks.len() {
+            return Err(Refusal::BadPlan(plan.dag.clone()));
+        }
+        let key = (plan.dag_id, new.nominal_at);
+        if let Some(run) = self.world.timed.get(&key).filter(|_| new.timed) {
+            let (dag, nominal_at) = (plan.dag.clone(), new.nominal_at);
+            return Err(Refusal::RunExists { dag, nominal_at, run: *run });
+        }
+        let run = RunId(self.world.next_run);
+        let row = self.row_of(new, run, count);
+        self.fresh = Some(Run::new(row.clone(), plan.clone()));
+        self.out.creates.push(CreateRun { row, plan: PlanRef(plan.clone()) });
+        if let Some(only) = &new.only {
+            let mut chosen = vec![false; count as usize];
+            for index in only {
+                let at = TaskRunRef { run, index: *index };
+                *chosen.get_mut(*index as usize).ok_or(Refusal::NoTaskRun(at))? = true;
+            }
+            for index in (0..count).filter(|index| !chosen[*index as usize]) {
+                let now = self.now;
+                self.shift(TaskRunRef { run, index }, |p| {
+                    p.state = State::Skipped;
+                    p.finished_at = Some(now);
+                    p.code = Some(NOT_SELECTED.into());
+                });
+            }
+        }
+        for index in 0..count {
+            let at = TaskRunRef { run, index };
+            if self.edges(at).counts.unmet == 0 {
+                self.touched.push_back(at);
+            }
+        }
+        // A run without tasks takes no arrow that would make it look at its state.
+        self.set_cancel_requested(run, false);
+        Ok(())
+    }
+
+    fn row_of(&self, new: &NewRun, id: RunId, task_count: u32) -> RunRow {
+        RunRow {
+            id,
+            dag_id: new.plan.dag_id,
+            dag: new.plan.dag.clone(),
+            nominal_at: new.nominal_at,
+            biz_date: new.biz_date,
+            interval_start: new.interval.0,
+            interval_end: new.interval.1,
+            timezone: new.timezone.clone(),
+            trigger: new.trigger,
+            timed: new.timed,
+            interactive: new.interactive,
+            requested_by: new.requested_by.clone(),
+            params: serde_json::Value::Object(new.params.clone()).to_string(),
+            state: RunState::Running,
+            created_at: self.now,
+            finished_at: None,
+            scope_id: self.world.scope,
+            first_task_run_id: TaskRunId(self.world.next_task_run),
+            task_count,
+            schedule_id: new.schedule_id,
+        }
+    }
+}

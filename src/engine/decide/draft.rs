@@ -1,0 +1,250 @@
+//! A decision in the making: the world as it would be, and what leads there.
+//!
+//! The world itself is not touched. What a decision has changed so far lies in a few maps over
+//! it, so a decision costs as much as it changes and not as much as the world holds.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::super::edges::{Counts, edge_verdict};
+use super::super::run::{Live, Run, Tally};
+use super::super::{
+    Decision, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
+};
+use crate::model::{Instant, Progress, RunId, RunState, State, StopReason, TaskRunId};
+
+pub(super) struct Draft<'w> {
+    pub world: &'w World,
+    pub now: Instant,
+    pub out: Decision,
+    /// A run that this decision makes.
+    pub fresh: Option<Run>,
+    progress: BTreeMap<TaskRunRef, Progress>,
+    pub(super) edges: BTreeMap<TaskRunRef, Edges>,
+    freed: BTreeSet<TaskRunRef>,
+    runs: BTreeMap<RunId, RunDraft>,
+    /// Task runs whose edges or lease have changed; to be judged.
+    pub(super) touched: VecDeque<TaskRunRef>,
+    /// Task runs with a broken edge; judged when nothing else is left to judge.
+    pub(super) broken: VecDeque<TaskRunRef>,
+}
+
+/// What a decision has changed about the edges of a task run.
+#[derive(Clone, Copy)]
+pub(super) struct Edges {
+    pub counts: Counts,
+    /// The root cause that an upstream gave for its bad end.
+    pub hint: Option<TaskRunId>,
+    /// Whether its upstreams were searched for a root cause already.
+    pub searched: bool,
+}
+
+struct RunDraft {
+    tally: Tally,
+    cancel_requested: bool,
+}
+
+impl<'w> Draft<'w> {
+    pub fn new(world: &'w World, now: Instant) -> Draft<'w> {
+        Draft {
+            world,
+            now,
+            out: Decision::default(),
+            fresh: None,
+            progress: BTreeMap::new(),
+            edges: BTreeMap::new(),
+            freed: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            touched: VecDeque::new(),
+            broken: VecDeque::new(),
+        }
+    }
+
+    pub fn run(&self, id: RunId) -> Option<&Run> {
+        self.fresh.as_ref().filter(|run| run.row.id == id).or_else(|| self.world.run(id))
+    }
+
+    pub fn task(&self, at: TaskRunRef) -> Option<&PlannedTask> {
+        self.run(at.run)?.task(at.index)
+    }
+
+    pub fn progress(&self, at: TaskRunRef) -> Option<&Progress> {
+        self.progress.get(&at).or_else(|| Some(&self.run(at.run)?.get(at.index)?.progress))
+    }
+
+    pub fn edges(&self, at: TaskRunRef) -> Edges {
+        self.edges.get(&at).copied().unwrap_or_else(|| {
+            let task_run = self.run(at.run).and_then(|run| run.get(at.index));
+            let counts = task_run.map(|task_run| task_run.counts).unwrap_or_default();
+            Edges { counts, hint: None, searched: false }
+        })
+    }
+
+    /// Whether a lease keeps the task run from being started again.
+    pub fn is_leased(&self, at: TaskRunRef) -> bool {
+        self.world.live(at).is_some() && !self.freed.contains(&at)
+    }
+
+    /// The slot of this task run comes back with this decision.
+    pub fn free(&mut self, at: TaskRunRef) {
+        self.freed.insert(at);
+        self.touched.push_back(at);
+    }
+
+    /// Takes an arrow, and tells the dependents.
+    pub fn shift(&mut self, at: TaskRunRef, change: impl FnOnce(&mut Progress)) {
+        let Some((id, before, after)) = self.record(at, change) else { return };
+        self.spread(at, (before.0, cause(id, before)), (after.0, cause(id, after)));
+    }
+
+    /// Takes two arrows at once, as far as the dependents are concerned.
+    pub fn shift_twice(
+        &mut self,
+        at: TaskRunRef,
+        first: impl FnOnce(&mut Progress),
+        second: impl FnOnce(&mut Progress),
+    ) {
+        let Some((id, before, _)) = self.record(at, first) else { return };
+        let Some((_, _, after)) = self.record(at, second) else { return };
+        self.spread(at, (before.0, cause(id, before)), (after.0, cause(id, after)));
+    }
+
+    /// Writes an arrow down. Gives the id, and state and `blocked_by` before and after.
+    fn record(
+        &mut self,
+        at: TaskRunRef,
+        change: impl FnOnce(&mut Progress),
+    ) -> Option<(TaskRunId, Standing, Standing)> {
+        let id = self.run(at.run)?.get(at.index)?.id;
+        let mut to = self.progress(at)?.clone();
+        let before = (to.state, to.blocked_by);
+        change(&mut to);
+        to.revision += 1;
+        let after = (to.state, to.blocked_by);
+        self.run_draft(at.run)?.tally.change(before.0, after.0);
+        self.progress.insert(at, to.clone());
+        self.out.moves.push(Move { at, id, from: before.0, to, when: self.now });
+        Some((id, before, after))
+    }
+
+    /// Changes the counts of the dependents of a task run that has moved, and puts those whose
+    /// edges are now others on the list of what is to be judged.
+    fn spread(
+        &mut self,
+        at: TaskRunRef,
+        (from, old_cause): (State, Option<TaskRunId>),
+        (to, new_cause): (State, Option<TaskRunId>),
+    ) {
+        let Some(plan) = self.run(at.run).map(|run| run.plan.clone()) else { return };
+        for (index, kind) in plan.downstream(at.index) {
+            let (before, after) = (edge_verdict(kind, from), edge_verdict(kind, to));
+            let broken = after == super::super::Verdict::Broken;
+            if before == after && !(broken && old_cause != new_cause) {
+                continue;
+            }
+            let below = TaskRunRef { run: at.run, index };
+            let mut edges = self.edges(below);
+            edges.counts.change(before, after);
+            if broken && self.wants_cause(below, edges, old_cause) {
+                edges.hint = new_cause;
+            }
+            self.edges.insert(below, edges);
+            self.touched.push_back(below);
+        }
+    }
+
+    /// Whether a dependent does not know what blocks it, or has it from an upstream whose cause
+    /// was `old` and is another now.
+    fn wants_cause(&self, at: TaskRunRef, edges: Edges, old: Option<TaskRunId>) -> bool {
+        if edges.hint.is_some_and(|hint| self.is_root(at.run, hint)) {
+            return false;
+        }
+        let blocked_by = self.progress(at).and_then(|progress| progress.blocked_by);
+        blocked_by.is_none_or(|root| Some(root) == old || !self.is_root(at.run, root))
+    }
+
+    /// Whether this task run ended badly by itself.
+    pub fn is_root(&self, run: RunId, id: TaskRunId) -> bool {
+        let index = self.run(run).and_then(|run| run.index_of(id));
+        let progress = index.and_then(|index| self.progress(TaskRunRef { run, index }));
+        progress.is_some_and(|p| p.state.ended_badly() && p.state != State::Blocked)
+    }
+
+    /// Notes a stop on the lease of a live attempt. A stop that is under way already may become
+    /// shorter, and gives way to a cancel; zero grace is the caller's to carry out.
+    pub fn stop(&mut self, at: TaskRunRef, live: &Live, reason: StopReason, grace_ms: i64) -> Stop {
+        let give_up_at = self.now.plus_millis(grace_ms.max(0));
+        let stop = match live.stop {
+            None => Stop { reason, give_up_at },
+            Some(old) => Stop {
+                reason: if reason == StopReason::Cancel { reason } else { old.reason },
+                give_up_at: old.give_up_at.min(give_up_at),
+            },
+        };
+        if live.stop == Some(stop) {
+            return stop;
+        }
+        if let Some(task_run) = self.world.task_run(at) {
+            self.out.stops.push(LeaseStop { at, id: task_run.id, stop });
+        }
+        if live.stop.is_none_or(|old| old.reason != stop.reason) {
+            self.out.effects.push(Effect::Stop {
+                at,
+                attempt_no: live.attempt_no,
+                token: live.token,
+                reason: stop.reason,
+                grace_ms: stop.give_up_at.millis_since(self.now),
+            });
+        }
+        stop
+    }
+
+    /// Notes whether all of a run is asked to stop.
+    pub fn set_cancel_requested(&mut self, run: RunId, to: bool) {
+        if let Some(run) = self.run_draft(run) {
+            run.cancel_requested = to;
+        }
+    }
+
+    fn run_draft(&mut self, id: RunId) -> Option<&mut RunDraft> {
+        if !self.runs.contains_key(&id) {
+            let run = self.run(id)?;
+            let draft = RunDraft { tally: run.tally, cancel_requested: run.cancel_requested };
+            self.runs.insert(id, draft);
+        }
+        self.runs.get_mut(&id)
+    }
+
+    /// Judges what is left to judge, derives the states of the runs, and is done.
+    pub fn finish(mut self) -> Decision {
+        self.settle();
+        for (id, draft) in std::mem::take(&mut self.runs) {
+            let Some(run) = self.run(id) else { continue };
+            let (from, to) = (run.row.state, draft.tally.run_state(draft.cancel_requested));
+            if from == to && draft.cancel_requested == run.cancel_requested {
+                continue;
+            }
+            let finished_at = match to {
+                RunState::Running => None,
+                _ if from == to => run.row.finished_at,
+                _ => Some(self.now),
+            };
+            let cancel_requested = draft.cancel_requested;
+            self.out.run_moves.push(RunMove { run: id, from, to, finished_at, cancel_requested });
+            if from == RunState::Running && to != from {
+                self.out.effects.push(Effect::RunEnded(id));
+            }
+        }
+        self.out
+    }
+}
+
+type Standing = (State, Option<TaskRunId>);
+
+/// What a dependent of a task run that stands so is blocked by.
+fn cause(id: TaskRunId, (state, blocked_by): Standing) -> Option<TaskRunId> {
+    match state {
+        State::Blocked => blocked_by,
+        state if state.ended_badly() => Some(id),
+        _ => None,
+    }
+}

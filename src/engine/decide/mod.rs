@@ -1,0 +1,105 @@
+//! The rules: one file a kind of event, and `cascade` for what follows from each.
+
+mod cancel;
+mod cascade;
+mod create;
+mod dispatch;
+mod draft;
+mod ended;
+mod lost;
+mod rerun;
+mod timers;
+
+use self::draft::Draft;
+use super::{Decision, Event, TaskRunRef, World};
+use crate::model::{Instant, RunId, State};
+
+/// Why an event leads to no decision. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The run is not here.
+    #[error("run {0} is not known here")]
+    NoRun(RunId),
+    /// The run has no such task run.
+    #[error("run {} has no task with index {}", .0.run, .0.index)]
+    NoTaskRun(TaskRunRef),
+    /// A timed run of this dag and instant exists already.
+    #[error("{dag} has a run for {nominal_at} already: run {run}")]
+    RunExists {
+        /// The dag.
+        dag: String,
+        /// The instant.
+        nominal_at: Instant,
+        /// The run there is.
+        run: RunId,
+    },
+    /// The plan contradicts itself.
+    #[error("the plan of {0} is not usable: its graph and its tasks differ in number")]
+    BadPlan(String),
+    /// Only what is final can be run again.
+    #[error("run {run}: only what has ended can be run again, but {}", list(.open))]
+    NotFinal {
+        /// The run.
+        run: RunId,
+        /// Names of the tasks that have not ended, with their states.
+        open: Vec<(String, State)>,
+    },
+    /// There is nothing to run again.
+    #[error("run {0} has nothing that failed, timed out or was canceled")]
+    NothingFailed(RunId),
+}
+
+/// The first few in words.
+fn list(open: &[(String, State)]) -> String {
+    const SHOWN: usize = 5;
+    let shown = open.iter().take(SHOWN).map(|(task, state)| format!("{task} is {state}"));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if open.len() > SHOWN {
+        text.push_str(&format!(" and {} more are open", open.len() - SHOWN));
+    }
+    text
+}
+
+/// What is to be done about an event. Reads the world and changes nothing.
+///
+/// # Errors
+/// `Refusal` where what was asked for cannot be done.
+pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Refusal> {
+    let mut draft = Draft::new(world, now);
+    match event {
+        Event::CreateRun(new) => draft.create(new)?,
+        Event::AttemptEnded(report) => draft.attempt_ended(report)?,
+        Event::AttemptReleased { at, attempt_no, token } => {
+            draft.attempt_released(*at, *attempt_no, *token)?;
+        }
+        Event::Tick => draft.tick(),
+        Event::Dispatch => draft.dispatch(),
+        Event::Cancel { run, only, grace_ms } => draft.cancel(*run, only.as_deref(), *grace_ms)?,
+        Event::Interrupt { grace_ms } => draft.interrupt(*grace_ms),
+        Event::Rerun { run, what } => draft.rerun(*run, what)?,
+        Event::NodeLost { node } => draft.node_lost(*node),
+        Event::PoolSized { pool, slots } => draft.out.pools.push((pool.clone(), *slots)),
+    }
+    Ok(draft.finish())
+}
+
+impl Draft<'_> {
+    fn known_run(&self, run: RunId) -> Result<&super::Run, Refusal> {
+        self.world.run(run).ok_or(Refusal::NoRun(run))
+    }
+
+    /// These indexes of a run, each once and in order; all of them where none are named.
+    fn known_task_runs(&self, run: RunId, only: Option<&[u32]>) -> Result<Vec<u32>, Refusal> {
+        let count = self.known_run(run)?.task_runs.len() as u32;
+        let Some(only) = only else { return Ok((0..count).collect()) };
+        let mut indexes = only.to_vec();
+        indexes.sort_unstable();
+        indexes.dedup();
+        match indexes.last() {
+            Some(last) if *last >= count => {
+                Err(Refusal::NoTaskRun(TaskRunRef { run, index: *last }))
+            }
+            _ => Ok(indexes),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Time has passed.
+
+use super::super::TaskRunRef;
+use super::draft::Draft;
+use crate::model::{Instant, RunId, StopReason};
+
+impl Draft<'_> {
+    /// Delays that are over, attempts out of their time, stops out of their grace; and whatever
+    /// stands where it cannot stay, which rows may do that a crash left behind.
+    pub(super) fn tick(&mut self) {
+        let world = self.world;
+        let end = (self.now, TaskRunRef { run: RunId(i64::MAX), index: u32::MAX });
+        for (_, at) in world.timers.range(..=end) {
+            self.due(*at);
+        }
+    }
+
+    fn due(&mut self, at: TaskRunRef) {
+        let world = self.world;
+        let Some(live) = world.live(at).filter(|live| !live.ended) else {
+            self.touched.push_back(at);
+            return;
+        };
+        let passed = |when: Instant| when <= self.now;
+        match live.stop {
+            Some(stop) if passed(stop.give_up_at) => self.give_up(at, live, stop.reason),
+            None if live.timeout_at.is_some_and(passed) => {
+                let grace_ms = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
+                self.stop_within(at, StopReason::Timeout, grace_ms);
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks a live attempt to stop; without any grace it is given up at once.
+    pub(super) fn stop_within(&mut self, at: TaskRunRef, reason: StopReason, grace_ms: i64) {
+        let world = self.world;
+        let Some(live) = world.live(at).filter(|live| !live.ended) else { return };
+        let stop = self.stop(at, live, reason, grace_ms);
+        if stop.give_up_at <= self.now {
+            self.give_up(at, live, stop.reason);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Why a task run is where it is, from the functions that put it there.
+
+use std::fmt;
+
+use super::edges::edge_verdict;
+use super::{Stop, TaskRunRef, World};
+use crate::model::{Instant, RunId, State, TaskRunId};
+
+/// The answer: where a task run stands, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Name of its task.
+    pub task: String,
+    /// Its run.
+    pub run: RunId,
+    /// Where it stands.
+    pub state: State,
+    /// Why, and what it waits for; empty where the state says all.
+    pub reasons: Vec<Reason>,
+}
+
+/// One reason.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// These upstreams do not let it go; the first few of them, and how many more.
+    Upstreams(Vec<(String, State)>, usize),
+    /// It is BLOCKED by this failed task, at the root.
+    BlockedBy(String, TaskRunId),
+    /// A delay is not over.
+    WaitsUntil(Instant, Option<String>),
+    /// An earlier attempt has ended on paper, but its thread still runs and holds its slots.
+    SlotsHeld(u32),
+    /// It is in the queue of a pool.
+    Queued {
+        /// The pool; none is the default pool.
+        pool: Option<String>,
+        /// How many are before it.
+        ahead: usize,
+        /// Slots held.
+        held: u32,
+        /// Slots there are.
+        slots: u32,
+        /// Slots it takes.
+        wants: u32,
+    },
+    /// Nothing starts here any more: an orderly shutdown.
+    Interrupting,
+    /// An attempt is live.
+    Attempt {
+        /// Its number.
+        attempt_no: u32,
+        /// Since when.
+        since: Instant,
+        /// When its time is over.
+        timeout_at: Option<Instant>,
+        /// A stop in progress.
+        stop: Option<Stop>,
+    },
+    /// It ended so.
+    Ended(Option<String>, Option<Instant>),
+    /// An upstream was run again since.
+    Stale,
+}
+
+/// Upstreams that are named; the rest is counted.
+const NAMED: usize = 8;
+
+/// Why a task run is where it is. None where there is no such task run.
+pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanation> {
+    let run = world.run(at.run)?;
+    let (task_run, task) = (run.get(at.index)?, run.task(at.index)?);
+    let progress = &task_run.progress;
+    let mut reasons = Vec::new();
+    let live = task_run.live.as_ref();
+    match progress.state {
+        State::Pending | State::Blocked if task_run.counts.unmet > 0 => {
+            if let Some(root) = progress.blocked_by {
+                let name = run.index_of(root).and_then(|index| run.task(index));
+                let name = name.map_or_else(String::new, |task| task.def.name.clone());
+                reasons.push(Reason::BlockedBy(name, root));
+            }
+            reasons.push(upstreams(run, at.index));
+        }
+        State::Running => {
+            reasons.extend(live.map(|live| Reason::Attempt {
+                attempt_no: live.attempt_no,
+                since: live.started_at,
+                timeout_at: live.timeout_at,
+                stop: live.stop,
+            }));
+        }
+        State::Ready => reasons.extend(world.queued(at)),
+        state if state.is_final() => {
+            reasons.push(Reason::Ended(progress.code.clone(), progress.finished_at));
+        }
+        _ => {}
+    }
+    if let Some(wake_at) = progress.wake_at.filter(|wake_at| *wake_at > now) {
+        reasons.push(Reason::WaitsUntil(wake_at, progress.code.clone()));
+    }
+    reasons.extend(live.filter(|live| live.ended).map(|live| Reason::SlotsHeld(live.attempt_no)));
+    if world.interrupting && progress.state.can_move() {
+        reasons.push(Reason::Interrupting);
+    }
+    if progress.stale {
+        reasons.push(Reason::Stale);
+    }
+    Some(Explanation { task: task.def.name.clone(), run: at.run, state: progress.state, reasons })
+}
+
+fn upstreams(run: &super::Run, index: u32) -> Reason {
+    let mut named = Vec::new();
+    let mut more = 0;
+    for (upstream, kind) in run.plan.upstream(index) {
+        let (Some(task_run), Some(task)) = (run.get(upstream), run.task(upstream)) else {
+            continue;
+        };
+        let state = task_run.progress.state;
+        if edge_verdict(kind, state).lets_go() {
+            continue;
+        }
+        if named.len() < NAMED {
+            named.push((task.def.name.clone(), state));
+        } else {
+            more += 1;
+        }
+    }
+    Reason::Upstreams(named, more)
+}
+
+impl World {
+    fn queued(&self, at: TaskRunRef) -> Option<Reason> {
+        let name = self.pool_of(at);
+        let pool = self.pools.get(&name)?;
+        let ahead = pool.queue.values().position(|queued| *queued == at)?;
+        let (held, slots, wants) = (pool.held, pool.slots, self.slots(at));
+        Some(Reason::Queued { pool: name, ahead, held, slots, wants })
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of run {} is {}", self.task, self.run, self.state)?;
+        for (nth, reason) in self.reasons.iter().enumerate() {
+            write!(f, "{} {reason}", if nth == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Upstreams(named, more) => {
+                write!(f, "waits for ")?;
+                for (nth, (task, state)) in named.iter().enumerate() {
+                    write!(f, "{}{task} ({state})", if nth == 0 { "" } else { ", " })?;
+                }
+                if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+            }
+            Reason::BlockedBy(task, id) => write!(f, "blocked by {task} (task run {id})"),
+            Reason::WaitsUntil(at, Some(code)) => write!(f, "tried again at {at} after {code}"),
+            Reason::WaitsUntil(at, None) => write!(f, "waits until {at}"),
+            Reason::SlotsHeld(no) => {
+                write!(f, "attempt {no} has ended, but its thread still runs and holds its slots")
+            }
+            Reason::Queued { pool, ahead, held, slots, wants } => {
+                match pool {
+                    Some(pool) => write!(f, "in the queue of pool {pool}")?,
+                    None => write!(f, "in the queue of the default pool")?,
+                }
+                write!(f, " behind {ahead}, wants {wants}, {held} of {slots} slots are held")
+            }
+            Reason::Interrupting => write!(f, "nothing starts any more, this process is stopping"),
+            Reason::Attempt { attempt_no, since, timeout_at, stop } => {
+                write!(f, "attempt {attempt_no} runs since {since}")?;
+                if let Some(at) = timeout_at {
+                    write!(f, ", its time is over at {at}")?;
+                }
+                match stop {
+                    Some(stop) => write!(
+                        f,
+                        ", asked to stop ({}), given up at {}",
+                        stop.reason, stop.give_up_at
+                    ),
+                    None => Ok(()),
+                }
+            }
+            Reason::Ended(code, at) => {
+                write!(f, "ended")?;
+                if let Some(at) = at {
+                    write!(f, " at {at}")?;
+                }
+                code.as_ref().map_or(Ok(()), |code| write!(f, " with {code}"))
+            }
+            Reason::Stale => write!(f, "stale, an upstream was run again since"),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A run in the world: its task runs with what is derived from them.
+
+use std::sync::Arc;
+
+use super::edges::{Counts, edge_verdict};
+use super::{Plan, PlannedTask, Stop};
+use crate::model::{
+    EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId, TaskRunRow,
+    Token,
+};
+
+/// A run with all its task runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its row.
+    pub row: RunRow,
+    /// Whether all of it was asked to stop.
+    pub cancel_requested: bool,
+    /// What it is to do.
+    pub plan: Arc<Plan>,
+    pub(super) task_runs: Vec<TaskRun>,
+    pub(super) tally: Tally,
+}
+
+/// A task run: where it stands, its live attempt, and how many of its edges do not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRun {
+    /// Its id.
+    pub id: TaskRunId,
+    /// Where it stands.
+    pub progress: Progress,
+    /// The lease that it holds, if it does.
+    pub live: Option<Live>,
+    pub(super) counts: Counts,
+}
+
+/// A lease: an attempt that is live, or one that ended and whose thread still runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Which attempt.
+    pub attempt_no: u32,
+    /// Its token.
+    pub token: Token,
+    /// Where it runs.
+    pub node_id: NodeId,
+    /// When it was started.
+    pub started_at: Instant,
+    /// How many slots of its task's pool it holds.
+    pub slots: u32,
+    /// When its own time is over.
+    pub timeout_at: Option<Instant>,
+    /// A stop in progress.
+    pub stop: Option<Stop>,
+    /// True where its end is recorded already: only the slots are still held.
+    pub ended: bool,
+}
+
+impl Run {
+    /// A run that was just made: everything PENDING.
+    pub(super) fn new(row: RunRow, plan: Arc<Plan>) -> Run {
+        let task_runs = (0..row.task_count)
+            .map(|index| TaskRun {
+                id: row.first_task_run_id.offset(index),
+                progress: Progress::default(),
+                live: None,
+                counts: Counts::default(),
+            })
+            .collect();
+        Run::with(row, false, plan, task_runs)
+    }
+
+    /// A run with these task runs, in the order of the plan; derives the rest.
+    pub(super) fn with(
+        row: RunRow,
+        cancel_requested: bool,
+        plan: Arc<Plan>,
+        task_runs: Vec<TaskRun>,
+    ) -> Run {
+        let mut run = Run { row, cancel_requested, plan, task_runs, tally: Tally::default() };
+        for index in 0..run.task_runs.len() as u32 {
+            let mut counts = Counts::default();
+            for (upstream, kind) in run.plan.upstream(index) {
+                if let Some(task_run) = run.get(upstream) {
+                    counts.add(edge_verdict(kind, task_run.progress.state));
+                }
+            }
+            if let Some(task_run) = run.task_runs.get_mut(index as usize) {
+                task_run.counts = counts;
+                run.tally.add(task_run.progress.state);
+            }
+        }
+        run
+    }
+
+    /// A task run by its index in the plan; like a slice, only for indexes there are.
+    pub fn task_run(&self, index: u32) -> &TaskRun {
+        &self.task_runs[index as usize]
+    }
+
+    /// The same for an index that may not exist.
+    pub fn get(&self, index: u32) -> Option<&TaskRun> {
+        self.task_runs.get(index as usize)
+    }
+
+    /// All its task runs, in the order of the plan.
+    pub fn task_runs(&self) -> &[TaskRun] {
+        &self.task_runs
+    }
+
+    /// How many of its task runs are in this state.
+    pub fn count(&self, state: State) -> u32 {
+        self.tally.of(state)
+    }
+
+    /// The index of the task run with this id, if it is of this run.
+    pub fn index_of(&self, id: TaskRunId) -> Option<u32> {
+        let index = u32::try_from(id.0.checked_sub(self.row.first_task_run_id.0)?).ok()?;
+        (index < self.row.task_count).then_some(index)
+    }
+
+    /// The task at an index.
+    pub(super) fn task(&self, index: u32) -> Option<&PlannedTask> {
+        self.plan.tasks.get(index as usize)
+    }
+}
+
+impl Plan {
+    /// The upstreams of a task with the kinds of the edges to them.
+    pub fn upstream(&self, index: u32) -> impl Iterator<Item = (u32, EdgeKind)> {
+        let edges = self.graph.upstream(index).iter().zip(self.graph.upstream_edges(index));
+        edges.map(|(node, edge)| (*node, self.kind(*edge)))
+    }
+
+    /// The dependents of a task with the kinds of the edges to them.
+    pub fn downstream(&self, index: u32) -> impl Iterator<Item = (u32, EdgeKind)> {
+        let edges = self.graph.downstream(index).iter().zip(self.graph.downstream_edges(index));
+        edges.map(|(node, edge)| (*node, self.kind(*edge)))
+    }
+
+    fn kind(&self, edge: u32) -> EdgeKind {
+        self.edge_kinds.get(edge as usize).copied().unwrap_or(EdgeKind::Success)
+    }
+
+    /// The rows of the task runs that a new run of this plan has, all PENDING.
+    pub fn task_run_rows(&self, run: &RunRow) -> Vec<TaskRunRow> {
+        (0..run.task_count)
+            .zip(&self.tasks)
+            .map(|(index, task)| TaskRunRow {
+                id: run.first_task_run_id.offset(index),
+                run_id: run.id,
+                task_id: task.task_id,
+                task_version_id: task.version_id,
+                map_index: 0,
+                nominal_at: run.nominal_at,
+                biz_date: run.biz_date,
+                created_at: run.created_at,
+                progress: Progress::default(),
+            })
+            .collect()
+    }
+}
+
+impl Live {
+    /// A lease as the store has it. Its row knows neither its start nor the end of its grace.
+    /// Its token is the instant of the start, unless the clock was set back since the attempt
+    /// before; a stop that outlived the world it was decided in is given up at once.
+    pub(super) fn from_row(lease: LeaseRow, progress: &Progress, task: &PlannedTask) -> Live {
+        let current = progress.state == State::Running
+            && progress.attempt_no == lease.attempt_no
+            && progress.token == lease.token;
+        let started_at = Instant(lease.token.0);
+        Live {
+            attempt_no: lease.attempt_no,
+            token: lease.token,
+            node_id: lease.node_id,
+            started_at,
+            slots: lease.slots,
+            timeout_at: timeout_at(task, started_at),
+            stop: lease.stop_reason.map(|reason| Stop { reason, give_up_at: started_at }),
+            ended: !current,
+        }
+    }
+}
+
+/// When an attempt of this task that starts now has used up its own time; 0 is no limit.
+pub(super) fn timeout_at(task: &PlannedTask, start: Instant) -> Option<Instant> {
+    task.def.policy.timeout_ms.filter(|ms| *ms > 0).map(|ms| start.plus_millis(ms))
+}
+
+/// How many task runs of a run are in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally([u32; State::ALL.len()]);
+
+impl Tally {
+    pub fn of(&self, state: State) -> u32 {
+        self.0[state as usize]
+    }
+
+    pub fn add(&mut self, state: State) {
+        self.0[state as usize] += 1;
+    }
+
+    pub fn change(&mut self, from: State, to: State) {
+        self.0[from as usize] -= 1;
+        self.0[to as usize] += 1;
+    }
+
+    fn sum(&self, of: impl Fn(State) -> bool) -> u32 {
+        State::ALL.iter().filter(|state| of(**state)).map(|state| self.of(*state)).sum()
+    }
+
+    /// The state of the run that these task runs make.
+    pub fn run_state(&self, cancel_requested: bool) -> RunState {
+        if self.sum(State::can_move) > 0 {
+            RunState::Running
+        } else if self.sum(|state| !matches!(state, State::Success | State::Skipped)) == 0 {
+            RunState::Success
+        } else if cancel_requested
+            || self.of(State::Canceled) > 0 && self.of(State::Failed) + self.of(State::Timeout) == 0
+        {
+            RunState::Canceled
+        } else {
+            RunState::Failed
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! All that a decider knows: its runs, the queues of its pools and what time will bring.
+//!
+//! Queues, timers and slots in use are derived from the task runs, by `Keys`, and never changed
+//! by themselves. What a crash left in the store therefore makes the same world as what was
+//! decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::apply::Broken;
+use super::run::{Live, Run, TaskRun};
+use super::{Plan, TaskRunRef};
+use crate::model::{
+    DagId, Instant, LeaseRow, NodeId, RunId, RunRow, ScopeId, State, TaskRunId, TaskRunRow,
+};
+
+/// What a decision is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct World {
+    pub(super) node: NodeId,
+    pub(super) scope: ScopeId,
+    pub(super) next_run: i64,
+    pub(super) next_task_run: i64,
+    pub(super) runs: BTreeMap<RunId, Run>,
+    /// Timed runs by their unique key.
+    pub(super) timed: BTreeMap<(DagId, Instant), RunId>,
+    pub(super) pools: BTreeMap<Option<String>, Pool>,
+    pub(super) timers: BTreeSet<(Instant, TaskRunRef)>,
+    /// Task runs with a lease.
+    pub(super) leased: BTreeSet<TaskRunRef>,
+    /// An orderly shutdown is under way: nothing starts any more.
+    pub(super) interrupting: bool,
+}
+
+/// A pool: its slots, how many are held, and who waits for one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Pool {
+    pub slots: u32,
+    pub held: u32,
+    pub queue: BTreeMap<QueueKey, TaskRunRef>,
+}
+
+/// Place in a queue: priority, first READY time, id.
+pub(super) type QueueKey = (u8, Instant, TaskRunId);
+
+impl Pool {
+    /// Whether so many more slots may be taken. What is wider than the whole pool runs alone,
+    /// because it would wait for ever otherwise; a pool of no slots is closed.
+    pub fn fits(&self, held: u32, slots: u32) -> bool {
+        let fits = u64::from(held) + u64::from(slots) <= u64::from(self.slots);
+        self.slots > 0 && (fits || held == 0)
+    }
+}
+
+impl World {
+    /// An empty world. `next`: the ids that the next run and the next task run will have.
+    pub fn new(next: (i64, i64), default_slots: u32, node: NodeId, scope: ScopeId) -> World {
+        let default = Pool { slots: default_slots, ..Pool::default() };
+        World {
+            node,
+            scope,
+            next_run: next.0,
+            next_task_run: next.1,
+            runs: BTreeMap::new(),
+            timed: BTreeMap::new(),
+            pools: BTreeMap::from([(None, default)]),
+            timers: BTreeSet::new(),
+            leased: BTreeSet::new(),
+            interrupting: false,
+        }
+    }
+
+    /// Somebody else made runs meanwhile: these are the next ids now.
+    pub fn set_next_ids(&mut self, run: i64, task_run: i64) {
+        self.next_run = run;
+        self.next_task_run = task_run;
+    }
+
+    /// Takes in a run from its rows: after a crash, or to rerun what had ended. A run that is
+    /// here already is replaced.
+    ///
+    /// # Errors
+    /// `Broken::Rows` where the rows are not those of a run of this plan.
+    pub fn load(
+        &mut self,
+        row: RunRow,
+        cancel_requested: bool,
+        plan: Arc<Plan>,
+        mut task_runs: Vec<TaskRunRow>,
+        leases: Vec<LeaseRow>,
+    ) -> Result<(), Broken> {
+        let wrong = Broken::Rows(row.id);
+        task_runs.sort_by_key(|task_run| task_run.id);
+        let whole = task_runs.len() == plan.tasks.len()
+            && task_runs.len() == plan.graph.len()
+            && task_runs.len() == row.task_count as usize
+            && task_runs.iter().zip(&plan.tasks).zip(0u32..).all(|((task_run, task), index)| {
+                task_run.id == row.first_task_run_id.offset(index)
+                    && task_run.task_id == task.task_id
+            });
+        if !whole {
+            return Err(wrong);
+        }
+        let mut leases: BTreeMap<TaskRunId, LeaseRow> =
+            leases.into_iter().map(|lease| (lease.task_run_id, lease)).collect();
+        let loaded = task_runs
+            .into_iter()
+            .zip(&plan.tasks)
+            .map(|(task_run, task)| TaskRun {
+                id: task_run.id,
+                live: leases
+                    .remove(&task_run.id)
+                    .map(|lease| Live::from_row(lease, &task_run.progress, task)),
+                progress: task_run.progress,
+                counts: Default::default(),
+            })
+            .collect();
+        if !leases.is_empty() {
+            return Err(wrong);
+        }
+        self.remove(row.id);
+        self.insert(Run::with(row, cancel_requested, plan, loaded));
+        Ok(())
+    }
+
+    /// Lets go of a run that has ended. One whose slots are still held stays: false.
+    pub fn forget(&mut self, run: RunId) -> bool {
+        let held = self
+            .runs
+            .get(&run)
+            .is_some_and(|run| run.task_runs.iter().any(|task_run| task_run.live.is_some()));
+        if !held {
+            self.remove(run);
+        }
+        !held
+    }
+
+    /// A run, if it is here.
+    pub fn run(&self, run: RunId) -> Option<&Run> {
+        self.runs.get(&run)
+    }
+
+    /// All runs that are here, by id.
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.values()
+    }
+
+    /// A task run, if it is here.
+    pub fn task_run(&self, at: TaskRunRef) -> Option<&TaskRun> {
+        self.runs.get(&at.run)?.get(at.index)
+    }
+
+    /// When `Tick` is needed next; in the past where it is overdue.
+    pub fn next_wake(&self) -> Option<Instant> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// How many attempts are live.
+    pub fn live_count(&self) -> usize {
+        self.leased.iter().filter_map(|at| self.live(*at)).filter(|live| !live.ended).count()
+    }
+
+    /// How many attempts have ended whose thread still runs and holds its slots.
+    pub fn zombie_count(&self) -> usize {
+        self.leased.len() - self.live_count()
+    }
+
+    /// Whether `Dispatch` would start something.
+    pub fn has_ready(&self) -> bool {
+        let first_fits = |pool: &Pool| {
+            let first = pool.queue.first_key_value().map(|(_, at)| self.slots(*at));
+            first.is_some_and(|slots| pool.fits(pool.held, slots))
+        };
+        !self.interrupting && self.pools.values().any(first_fits)
+    }
+
+    /// A pool's slots and how many of them are held.
+    pub fn pool(&self, pool: Option<&str>) -> Option<(u32, u32)> {
+        self.pools.get(&pool.map(str::to_owned)).map(|pool| (pool.slots, pool.held))
+    }
+
+    /// Whether an orderly shutdown is under way.
+    pub fn interrupting(&self) -> bool {
+        self.interrupting
+    }
+
+    pub(super) fn live(&self, at: TaskRunRef) -> Option<&Live> {
+        self.task_run(at)?.live.as_ref()
+    }
+
+    /// How many slots an attempt of this task run takes.
+    pub(super) fn slots(&self, at: TaskRunRef) -> u32 {
+        let task = self.runs.get(&at.run).and_then(|run| run.task(at.index));
+        task.map_or(0, |task| task.def.policy.slots)
+    }
+
+    pub(super) fn insert(&mut self, run: Run) {
+        let id = run.row.id;
+        if run.row.timed {
+            self.timed.insert((run.row.dag_id, run.row.nominal_at), id);
+        }
+        let count = run.task_runs.len() as u32;
+        self.runs.insert(id, run);
+        for index in 0..count {
+            let at = TaskRunRef { run: id, index };
+            let keys = self.keys(at);
+            self.put(at, &keys);
+        }
+    }
+
+    fn remove(&mut self, id: RunId) {
+        let count = self.runs.get(&id).map_or(0, |run| run.task_runs.len() as u32);
+        for index in 0..count {
+            let at = TaskRunRef { run: id, index };
+            let keys = self.keys(at);
+            self.take(at, &keys);
+        }
+        if let Some(run) = self.runs.remove(&id) {
+            let key = (run.row.dag_id, run.row.nominal_at);
+            if self.timed.get(&key) == Some(&id) {
+                self.timed.remove(&key);
+            }
+        }
+    }
+
+    /// Changes a task run and with it its places in queue, timers and pools. None where there
+    /// is no such task run.
+    pub(super) fn change<T>(
+        &mut self,
+        at: TaskRunRef,
+        change: impl FnOnce(&mut TaskRun) -> T,
+    ) -> Option<T> {
+        let before = self.keys(at);
+        let task_run = self.runs.get_mut(&at.run)?.task_runs.get_mut(at.index as usize)?;
+        let done = change(task_run);
+        let after = self.keys(at);
+        if before != after {
+            self.take(at, &before);
+            self.put(at, &after);
+        }
+        Some(done)
+    }
+
+    /// Where a task run stands in the queue, the timers and the pools.
+    fn keys(&self, at: TaskRunRef) -> Keys {
+        let Some(run) = self.runs.get(&at.run) else { return Keys::default() };
+        let (Some(task_run), Some(task)) = (run.get(at.index), run.task(at.index)) else {
+            return Keys::default();
+        };
+        let progress = &task_run.progress;
+        let ready =
+            progress.state == State::Ready && task_run.live.is_none() && task_run.counts.unmet == 0;
+        Keys {
+            queue: ready.then(|| {
+                let first = progress.first_ready_at.unwrap_or_default();
+                (task.def.policy.priority, first, task_run.id)
+            }),
+            timer: due_at(task_run),
+            held: task_run.live.as_ref().map(|live| live.slots),
+        }
+    }
+
+    fn put(&mut self, at: TaskRunRef, keys: &Keys) {
+        if let Some(timer) = keys.timer {
+            self.timers.insert((timer, at));
+        }
+        if let Some(slots) = keys.held {
+            self.leased.insert(at);
+            self.pools.entry(self.pool_of(at)).or_default().held += slots;
+        }
+        if let Some(queue) = keys.queue {
+            self.pools.entry(self.pool_of(at)).or_default().queue.insert(queue, at);
+        }
+    }
+
+    fn take(&mut self, at: TaskRunRef, keys: &Keys) {
+        if let Some(timer) = keys.timer {
+            self.timers.remove(&(timer, at));
+        }
+        if let Some(slots) = keys.held {
+            self.leased.remove(&at);
+            if let Some(pool) = self.pools.get_mut(&self.pool_of(at)) {
+                pool.held = pool.held.saturating_sub(slots);
+            }
+        }
+        if let Some(queue) = keys.queue
+            && let Some(pool) = self.pools.get_mut(&self.pool_of(at))
+        {
+            pool.queue.remove(&queue);
+        }
+    }
+
+    pub(super) fn pool_of(&self, at: TaskRunRef) -> Option<String> {
+        self.runs.get(&at.run)?.task(at.index)?.def.policy.pool.clone()
+    }
+}
+
+/// What is derived of one task run for the indexes of the world.
+#[derive(Debug, Default, PartialEq)]
+struct Keys {
+    queue: Option<QueueKey>,
+    timer: Option<Instant>,
+    held: Option<u32>,
+}
+
+/// When time alone will have something to do with a task run. What stands where it cannot stay,
+/// as rows may do that a crash left behind, is due at once.
+fn due_at(task_run: &TaskRun) -> Option<Instant> {
+    const AT_ONCE: Option<Instant> = Some(Instant(i64::MIN));
+    let (progress, counts) = (&task_run.progress, task_run.counts);
+    if let Some(live) = task_run.live.as_ref().filter(|live| !live.ended) {
+        return live.stop.map(|stop| stop.give_up_at).or(live.timeout_at);
+    }
+    match progress.state {
+        State::Pending if counts.broken > 0 => AT_ONCE,
+        State::Blocked if counts.broken == 0 => AT_ONCE,
+        State::Ready | State::RetryWait if counts.unmet > 0 => AT_ONCE,
+        State::Pending | State::RetryWait if counts.unmet == 0 && task_run.live.is_none() => {
+            progress.wake_at.or(AT_ONCE)
+        }
+        _ => None,
+    }
+}

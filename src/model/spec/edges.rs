@@ -1,0 +1,232 @@
+//! What a task waits for.
+
+use std::collections::BTreeMap;
+
+use regex::RegexBuilder;
+use serde_json::Value;
+
+use super::reader::{Reader, printable};
+use crate::model::json::kind_of;
+use crate::model::key::{NameKind, check_name, split_versioned};
+use crate::model::{Dependency, EdgeKind, OffsetUnit, Which};
+
+const FIELDS: &[&str] =
+    &["upstream", "kind", "offset", "window", "unit", "which", "pattern", "allow_future"];
+
+const KINDS: &[(&str, EdgeKind)] = &[
+    ("SUCCESS", EdgeKind::Success),
+    ("COMPLETED", EdgeKind::Completed),
+    ("OUTPUT_MATCH", EdgeKind::OutputMatch),
+    ("DATA_READY", EdgeKind::DataReady),
+    ("WEAK", EdgeKind::Weak),
+];
+const UNITS: &[(&str, OffsetUnit)] = &[
+    ("day", OffsetUnit::Day),
+    ("week", OffsetUnit::Week),
+    ("month", OffsetUnit::Month),
+    ("slot", OffsetUnit::Slot),
+];
+const WHICH: &[(&str, Which)] = &[("all", Which::All), ("last", Which::Last), ("any", Which::Any)];
+
+/// The farthest period an edge looks at.
+const FARTHEST: i64 = 3_660;
+/// Characters of a pattern, and bytes of what it compiles to.
+const LONGEST_PATTERN: usize = 1_024;
+const LARGEST_PATTERN: usize = 1 << 20;
+
+/// The inputs and all edges of a task. An input is an edge too: its result must be there.
+pub(super) fn read(
+    r: &mut Reader<'_, '_>,
+    dag: &str,
+) -> (BTreeMap<String, String>, Vec<Dependency>) {
+    let mut edges = Edges::default();
+    let inputs = inputs(r, dag, &mut edges);
+    let given: Vec<(String, &Value)> = match r.get("depends_on") {
+        // One upstream needs no list around it.
+        Some(one @ (Value::String(_) | Value::Object(_))) => vec![("depends_on".to_owned(), one)],
+        _ => {
+            let items = r.list("depends_on").iter().enumerate();
+            items.map(|(at, item)| (format!("depends_on[{at}]"), item)).collect()
+        }
+    };
+    for (field, value) in given {
+        let edge = match value {
+            Value::String(text) => upstream(r, &field, text, dag).map(Dependency::on_success),
+            Value::Object(_) => {
+                let place = r.place_of(&field);
+                r.inside(value, &place, FIELDS).and_then(|mut inner| object(&mut inner, dag))
+            }
+            other => {
+                let message =
+                    format!("expected a task name or an object, found {}", kind_of(other));
+                r.report(&field, "wrong_type", message);
+                None
+            }
+        };
+        if let Some(edge) = edge {
+            edges.add(r, &field, edge);
+        }
+    }
+    (inputs, edges.list)
+}
+
+/// Edges so far, each upstream and period once.
+#[derive(Default)]
+struct Edges {
+    list: Vec<Dependency>,
+    at: BTreeMap<(String, i32, i32), usize>,
+}
+
+impl Edges {
+    /// The same edge twice is one edge; two rules for one upstream and period are a mistake.
+    fn add(&mut self, r: &mut Reader<'_, '_>, field: &str, edge: Dependency) {
+        let key = (edge.upstream.clone(), edge.offset_from, edge.offset_to);
+        let Some(&at) = self.at.get(&key) else {
+            self.at.insert(key, self.list.len());
+            self.list.push(edge);
+            return;
+        };
+        let first = &self.list[at];
+        if *first != edge {
+            let message = if first.kind == edge.kind {
+                format!("upstream `{}` is given twice with different rules", edge.upstream)
+            } else {
+                format!("upstream `{}` is both {} and {}", edge.upstream, first.kind, edge.kind)
+            };
+            let hint = "keep one of the two; an input is a SUCCESS edge";
+            r.advise(field, "duplicate_edge", message, hint);
+        }
+    }
+}
+
+fn inputs(r: &mut Reader<'_, '_>, dag: &str, edges: &mut Edges) -> BTreeMap<String, String> {
+    let mut inputs = BTreeMap::new();
+    for (argument, value) in r.object("inputs") {
+        let field = format!("inputs.{}", printable(&argument));
+        let checked = check_name(NameKind::Param, &argument, "");
+        let name = r.take(&field, checked);
+        let Value::String(text) = &value else {
+            let message = format!("expected the name of a task, found {}", kind_of(&value));
+            r.report(&field, "wrong_type", message);
+            continue;
+        };
+        let (Some(name), Some(key)) = (name, upstream(r, &field, text, dag)) else { continue };
+        edges.add(r, &field, Dependency::on_success(key.clone()));
+        let local = key.strip_prefix(dag).and_then(|rest| rest.strip_prefix('.'));
+        inputs.insert(name, local.map_or(key.clone(), str::to_owned));
+    }
+    inputs
+}
+
+/// The full key of an upstream written as `task` or `dag.task`.
+fn upstream(r: &mut Reader<'_, '_>, field: &str, text: &str, dag: &str) -> Option<String> {
+    let (key, version) = split_versioned(text);
+    if version.is_some() {
+        let message = format!("`{}` names a version of the upstream", printable(text));
+        let hint = "leave the version out: the active one counts";
+        r.advise(field, "not_supported_yet", message, hint);
+        return None;
+    }
+    let (other, task) = match key.split_once('.') {
+        Some((other, task)) => {
+            let checked = check_name(NameKind::Dag, other, "");
+            (r.take(field, checked), task)
+        }
+        None => (Some(dag.to_owned()), key),
+    };
+    let checked = check_name(NameKind::Task, task, "");
+    let task = r.take(field, checked)?;
+    Some(format!("{}.{task}", other?))
+}
+
+fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
+    let key = match r.raw_text("upstream") {
+        Some(text) => upstream(r, "upstream", text, dag),
+        None => {
+            if r.get("upstream").is_none() {
+                r.report("upstream", "missing_field", "the edge does not name its upstream");
+            }
+            None
+        }
+    };
+    let kind = match r.get("kind") {
+        Some(_) => r.word("kind", "bad_edge_kind", KINDS),
+        None => Some(EdgeKind::Success),
+    };
+    let (offset_from, offset_to) = window(r);
+    let unit = r.word("unit", "bad_unit", UNITS).unwrap_or(OffsetUnit::Day);
+    let which = r.word("which", "bad_which", WHICH).unwrap_or(Which::All);
+    let kind = kind?;
+    let pattern = pattern(r, kind);
+    // The run's own period is the same in every unit.
+    let here = (offset_from, offset_to) == (0, 0);
+    let offset_unit = if here { OffsetUnit::Day } else { unit };
+    Some(Dependency { upstream: key?, kind, offset_from, offset_to, offset_unit, which, pattern })
+}
+
+fn window(r: &mut Reader<'_, '_>) -> (i32, i32) {
+    let (field, from, to) = match r.get("window") {
+        Some(value) => {
+            let bound = |at: usize| {
+                let number = value.as_array().filter(|pair| pair.len() == 2)?.get(at)?.as_i64()?;
+                (-FARTHEST..=FARTHEST).contains(&number).then_some(number)
+            };
+            let (Some(from), Some(to)) = (bound(0), bound(1)) else {
+                let message = "a window is a pair of whole numbers within ten years";
+                r.advise("window", "bad_window", message, "such as [-6, 0]; negative is earlier");
+                return (0, 0);
+            };
+            if r.get("offset").is_some() {
+                let message = "`offset` and `window` say the same thing";
+                r.advise("offset", "duplicate_field", message, "keep one of the two");
+            }
+            ("window", from, to)
+        }
+        None => {
+            let offset = r.int("offset", -FARTHEST, FARTHEST).unwrap_or(0);
+            ("offset", offset, offset)
+        }
+    };
+    if from > to {
+        let message = format!("the window ends at {to}, before it begins at {from}");
+        r.advise(field, "bad_window", message, format!("did you mean [{to}, {from}]?"));
+        return (0, 0);
+    }
+    let allowed = r.flag("allow_future").unwrap_or_default();
+    if to > 0 && !allowed {
+        let message = format!("{to} looks at a later period: negative is earlier");
+        let hint = format!("did you mean -{to}? Else say `allow_future`");
+        r.advise(field, "future_offset", message, hint);
+    }
+    // Both are within ten years.
+    (from as i32, to as i32)
+}
+
+fn pattern(r: &mut Reader<'_, '_>, kind: EdgeKind) -> Option<String> {
+    let Some(text) = r.raw_text("pattern") else {
+        if kind == EdgeKind::OutputMatch && r.get("pattern").is_none() {
+            r.report("pattern", "missing_field", "an OUTPUT_MATCH edge needs a pattern");
+        }
+        return None;
+    };
+    if kind != EdgeKind::OutputMatch {
+        let message = format!("a {kind} edge has no pattern");
+        r.advise("pattern", "bad_pattern", message, "did you mean kind OUTPUT_MATCH?");
+        return None;
+    }
+    let length = text.chars().count();
+    if length > LONGEST_PATTERN {
+        let message = format!("the pattern has {length} characters, at most {LONGEST_PATTERN} fit");
+        r.report("pattern", "bad_pattern", message);
+        return None;
+    }
+    match RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build() {
+        Ok(_) => Some(text.to_owned()),
+        Err(error) => {
+            let why = error.to_string();
+            let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            r.report("pattern", "bad_pattern", format!("the pattern does not compile: {last}"));
+            None
+        }
+    }
+}

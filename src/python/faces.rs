@@ -1,0 +1,227 @@
+//! Rows as the plain dictionaries that the Python side knows.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::model::journal::Entry;
+use crate::model::{AttemptRow, Instant, Progress, RunRow, TaskRunRow};
+use crate::store::{RunSummary, TaskRunView};
+
+/// A run.
+#[derive(Serialize)]
+pub struct RunFace {
+    id: i64,
+    dag: String,
+    state: &'static str,
+    trigger: &'static str,
+    biz_date: String,
+    nominal_at: Instant,
+    interval_start: Instant,
+    interval_end: Instant,
+    timezone: String,
+    params: Value,
+    requested_by: Option<String>,
+    created_at: Instant,
+    finished_at: Option<Instant>,
+    task_count: u32,
+    counts: std::collections::BTreeMap<&'static str, u32>,
+    node: Option<NodeFace>,
+}
+
+#[derive(Serialize)]
+struct NodeFace {
+    id: i64,
+    host: String,
+    pid: i64,
+    role: String,
+    alive: bool,
+}
+
+impl RunFace {
+    /// A run; `alive` says whether the process that decides for it lives.
+    pub fn new(summary: RunSummary, alive: bool) -> Self {
+        let RunRow {
+            id,
+            dag,
+            state,
+            trigger,
+            biz_date,
+            nominal_at,
+            interval_start,
+            interval_end,
+            timezone,
+            params,
+            requested_by,
+            created_at,
+            finished_at,
+            task_count,
+            ..
+        } = summary.row;
+        let interrupted = state == crate::model::RunState::Running && !alive;
+        RunFace {
+            id: id.0,
+            dag,
+            state: if interrupted { "INTERRUPTED" } else { state.as_str() },
+            trigger: trigger.as_str(),
+            biz_date: biz_date.to_string(),
+            nominal_at,
+            interval_start,
+            interval_end,
+            timezone,
+            params: serde_json::from_str(&params).unwrap_or(Value::Null),
+            requested_by,
+            created_at,
+            finished_at,
+            task_count,
+            counts: summary.counts.iter().map(|(state, n)| (state.as_str(), *n)).collect(),
+            node: summary.node.map(|node| NodeFace {
+                id: node.id.0,
+                host: node.host,
+                pid: node.pid,
+                role: node.role,
+                alive,
+            }),
+        }
+    }
+}
+
+impl RunFace {
+    /// Its state as shown.
+    pub fn state(&self) -> &'static str {
+        self.state
+    }
+}
+
+/// A task run.
+#[derive(Serialize)]
+pub struct TaskRunFace {
+    id: i64,
+    run_id: i64,
+    task: String,
+    version: u32,
+    map_index: u32,
+    state: &'static str,
+    attempt_no: u32,
+    errors_used: u32,
+    first_ready_at: Option<Instant>,
+    started_at: Option<Instant>,
+    finished_at: Option<Instant>,
+    wake_at: Option<Instant>,
+    blocked_by: Option<i64>,
+    blocked_by_task: Option<String>,
+    code: Option<String>,
+    stale: bool,
+    has_result: bool,
+}
+
+/// The task runs of a run.
+pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
+    let names: std::collections::BTreeMap<i64, String> =
+        views.iter().map(|view| (view.row.id.0, view.task.clone())).collect();
+    let face = |view: TaskRunView| {
+        let TaskRunRow { id, run_id, map_index, progress, .. } = view.row;
+        let Progress {
+            state,
+            attempt_no,
+            errors_used,
+            first_ready_at,
+            started_at,
+            finished_at,
+            wake_at,
+            blocked_by,
+            code,
+            result,
+            result_uri,
+            stale,
+            ..
+        } = progress;
+        TaskRunFace {
+            id: id.0,
+            run_id: run_id.0,
+            task: view.task,
+            version: view.version,
+            map_index,
+            state: state.as_str(),
+            attempt_no,
+            errors_used,
+            first_ready_at,
+            started_at,
+            finished_at,
+            wake_at,
+            blocked_by: blocked_by.map(|id| id.0),
+            blocked_by_task: blocked_by.and_then(|id| names.get(&id.0).cloned()),
+            code,
+            stale,
+            has_result: result.is_some() || result_uri.is_some(),
+        }
+    };
+    views.into_iter().map(face).collect()
+}
+
+/// An attempt.
+#[derive(Serialize)]
+pub struct AttemptFace {
+    id: i64,
+    task_run_id: i64,
+    attempt_no: u32,
+    token: i64,
+    outcome: Option<&'static str>,
+    node_id: i64,
+    started_at: Instant,
+    finished_at: Option<Instant>,
+    #[serde(flatten)]
+    record: crate::model::AttemptRecord,
+}
+
+impl From<AttemptRow> for AttemptFace {
+    fn from(row: AttemptRow) -> Self {
+        AttemptFace {
+            id: row.id,
+            task_run_id: row.start.task_run_id.0,
+            attempt_no: row.start.attempt_no,
+            token: row.start.token.0,
+            outcome: row.outcome.map(|outcome| outcome.as_str()),
+            node_id: row.start.node_id.0,
+            started_at: row.start.started_at,
+            finished_at: row.finished_at,
+            record: row.record,
+        }
+    }
+}
+
+/// An entry of the journal.
+#[derive(Serialize)]
+pub struct EntryFace {
+    task_run_id: i64,
+    from: Option<&'static str>,
+    to: Option<&'static str>,
+    late: Option<&'static str>,
+    attempt_no: u32,
+    at: Instant,
+    code: Option<String>,
+}
+
+impl From<Entry> for EntryFace {
+    fn from(entry: Entry) -> Self {
+        match entry {
+            Entry::Moved { task_run, from, to, attempt_no, when, code } => EntryFace {
+                task_run_id: task_run.0,
+                from: Some(from.as_str()),
+                to: Some(to.as_str()),
+                late: None,
+                attempt_no,
+                at: when,
+                code,
+            },
+            Entry::Late { task_run, outcome, attempt_no, when } => EntryFace {
+                task_run_id: task_run.0,
+                from: None,
+                to: None,
+                late: Some(outcome.as_str()),
+                attempt_no,
+                at: when,
+                code: None,
+            },
+        }
+    }
+}

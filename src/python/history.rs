@@ -1,0 +1,187 @@
+//! Reads what was remembered; never changes it.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use super::faces::{AttemptFace, EntryFace, RunFace, task_runs};
+use super::{errors, values};
+use crate::model::{Date, RunId, SpecError, TaskRunId};
+use crate::runtime::{Clock, Files, host_name, is_alive};
+use crate::store::{
+    AttemptFilter, RunFilter, RunSummary, SqliteOptions, SqliteStore, Store, StoreError,
+};
+
+/// Reads what was remembered; never changes it.
+#[pyclass(frozen, module = "mainspring._mainspring")]
+pub struct History {
+    store: Mutex<SqliteStore>,
+    files: Files,
+    clock: Clock,
+    host: String,
+}
+
+impl History {
+    /// Asks the store without holding the interpreter.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+            question(&mut store)
+        })
+        .map_err(errors::store)
+    }
+
+    fn face(&self, summary: RunSummary) -> RunFace {
+        let now = self.clock.now();
+        let alive =
+            summary.node.as_ref().is_some_and(|node| is_alive(&self.files, node, &self.host, now));
+        RunFace::new(summary, alive)
+    }
+}
+
+#[pymethods]
+impl History {
+    #[new]
+    #[pyo3(signature = (database, *, busy_wait_s = 120.0))]
+    fn new(py: Python<'_>, database: PathBuf, busy_wait_s: f64) -> PyResult<Self> {
+        let busy_wait = Duration::try_from_secs_f64(busy_wait_s).unwrap_or_default();
+        let store = py
+            .detach(|| {
+                let options = SqliteOptions { busy_wait, ..SqliteOptions::default() };
+                SqliteStore::open(&database, options)
+            })
+            .map_err(errors::store)?;
+        Ok(History {
+            store: Mutex::new(store),
+            files: Files::beside(&database),
+            clock: Clock::machine(),
+            host: host_name(),
+        })
+    }
+
+    #[pyo3(signature = (*, dag=None, states=None, biz_date_from=None, biz_date_to=None, limit=None))]
+    fn runs<'py>(
+        &self,
+        py: Python<'py>,
+        dag: Option<String>,
+        states: Option<Vec<String>>,
+        biz_date_from: Option<&str>,
+        biz_date_to: Option<&str>,
+        limit: Option<u32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // INTERRUPTED is RUNNING in the table, with nobody behind it.
+        let asked = states.unwrap_or_default();
+        let mut in_table = Vec::new();
+        for state in &asked {
+            let word = if state == "INTERRUPTED" { "RUNNING" } else { state.as_str() };
+            let state = word.parse().map_err(|e: crate::model::UnknownWord| {
+                pyo3::exceptions::PyValueError::new_err(e.to_string())
+            })?;
+            in_table.push(state);
+        }
+        let date = |text: Option<&str>| {
+            text.map(Date::parse).transpose().map_err(|p| errors::spec(SpecError::from(p)))
+        };
+        let filter = RunFilter {
+            dag,
+            id: None,
+            states: in_table,
+            biz_date_from: date(biz_date_from)?,
+            biz_date_to: date(biz_date_to)?,
+            limit,
+        };
+        let found = self.ask(py, |store| store.runs(&filter))?;
+        let mut faces: Vec<RunFace> = found.into_iter().map(|summary| self.face(summary)).collect();
+        if !asked.is_empty() {
+            faces.retain(|face| asked.iter().any(|state| state == face.state()));
+        }
+        values::face(py, &faces)
+    }
+
+    fn run<'py>(&self, py: Python<'py>, run_id: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let filter = RunFilter { id: Some(RunId(run_id)), ..RunFilter::default() };
+        let found = self.ask(py, |store| store.runs(&filter))?;
+        found.into_iter().next().map(|summary| values::face(py, &self.face(summary))).transpose()
+    }
+
+    fn task_runs<'py>(&self, py: Python<'py>, run_id: i64) -> PyResult<Bound<'py, PyAny>> {
+        let views = self.ask(py, |store| store.task_runs(RunId(run_id)))?;
+        values::face(py, &task_runs(views))
+    }
+
+    #[pyo3(signature = (*, run_id=None, task_run_id=None))]
+    fn attempts<'py>(
+        &self,
+        py: Python<'py>,
+        run_id: Option<i64>,
+        task_run_id: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let filter = match (run_id, task_run_id) {
+            (Some(run), None) => AttemptFilter::Run(RunId(run)),
+            (None, Some(task_run)) => AttemptFilter::TaskRun(TaskRunId(task_run)),
+            _ => {
+                let why = "give either run_id or task_run_id";
+                return Err(pyo3::exceptions::PyTypeError::new_err(why));
+            }
+        };
+        let rows = self.ask(py, |store| store.attempts(&filter))?;
+        let faces: Vec<AttemptFace> = rows.into_iter().map(AttemptFace::from).collect();
+        values::face(py, &faces)
+    }
+
+    fn journal<'py>(&self, py: Python<'py>, run_id: i64) -> PyResult<Bound<'py, PyAny>> {
+        let run = RunId(run_id);
+        let (rows, stored) =
+            self.ask(py, |store| Ok((store.journal(run)?, store.stored_run(run)?)))?;
+        let mut faces: Vec<EntryFace> = Vec::new();
+        if let Some(stored) = stored {
+            for row in rows {
+                let entries = crate::model::journal::unpack(stored.row.first_task_run_id, &row)
+                    .map_err(|error| errors::store(StoreError::Other(error.to_string())))?;
+                faces.extend(entries.into_iter().map(EntryFace::from));
+            }
+        }
+        values::face(py, &faces)
+    }
+
+    fn result<'py>(&self, py: Python<'py>, task_run_id: i64) -> PyResult<Bound<'py, PyAny>> {
+        let text = self.ask(py, |store| store.result(TaskRunId(task_run_id)))?;
+        match text {
+            Some(text) => values::text_to_python(py, &text),
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+
+    fn dags(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.ask(py, |store| store.dag_keys())
+    }
+
+    fn dag<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(found) = self.ask(py, |store| store.dag(key))? else { return Ok(None) };
+        let mut def = found.def.clone();
+        def.tasks = found.tasks.iter().map(|task| (*task.def).clone()).collect();
+        def.schedules = found.schedules.iter().map(|(_, schedule)| schedule.clone()).collect();
+        let versions: Vec<u32> = found.tasks.iter().map(|task| task.version).collect();
+        let face = values::face(py, &def)?;
+        face.set_item("revision", found.revision)?;
+        face.set_item("versions", versions)?;
+        Ok(Some(face))
+    }
+
+    fn pools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let pools = self.ask(py, |store| store.pools())?;
+        values::face(py, &pools)
+    }
+
+    /// Invariants that do not hold; empty when all do.
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let violations = self.ask(py, |store| store.verify())?;
+        values::face(py, &violations)
+    }
+}

@@ -1,0 +1,301 @@
+//! A session as Python sees it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use serde::Serialize;
+
+use super::host::{Handler, PythonHost, PythonInterpreter};
+use super::{errors, values};
+use crate::model::{DagDef, Date, Instant, RunId, SpecError, State};
+use crate::runtime::{
+    Clock, HandlerHost, NewRunRequest, Rerun, Session as Core, SessionOptions, host_name,
+};
+
+/// How often a waiting thread looks whether somebody pressed Ctrl-C.
+const SIGNAL_POLL: Duration = Duration::from_millis(50);
+
+/// One process's way to decide: owns the driver thread and the threads that run handlers.
+#[pyclass(frozen, module = "mainspring._mainspring")]
+pub struct Session {
+    core: Core,
+    hosts: Mutex<BTreeMap<RunId, Arc<PythonHost>>>,
+}
+
+#[derive(Serialize)]
+struct RegisteredFace {
+    key: String,
+    revision: i64,
+    tasks: Vec<RegisteredTaskFace>,
+}
+
+#[derive(Serialize)]
+struct RegisteredTaskFace {
+    name: String,
+    version: u32,
+}
+
+impl Session {
+    fn hosts(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<PythonHost>>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers who can tell the exceptions of a run, and forgets those of long ago.
+    fn keep(&self, run: RunId, host: Arc<PythonHost>) {
+        let mut hosts = self.hosts();
+        hosts.insert(run, host);
+        while hosts.len() > 64 {
+            hosts.pop_first();
+        }
+    }
+}
+
+#[pymethods]
+impl Session {
+    #[new]
+    #[pyo3(signature = (database, *, role, slots = 32, busy_wait_s = 120.0))]
+    fn new(
+        py: Python<'_>,
+        database: PathBuf,
+        role: String,
+        slots: u32,
+        busy_wait_s: f64,
+    ) -> PyResult<Self> {
+        let options = SessionOptions {
+            database,
+            role,
+            host: host_name(),
+            slots,
+            busy_wait: Duration::try_from_secs_f64(busy_wait_s).unwrap_or_default(),
+            clock: Clock::machine(),
+        };
+        let core = py
+            .detach(|| Core::open(options, Arc::new(PythonInterpreter)))
+            .map_err(errors::session)?;
+        Ok(Session { core, hosts: Mutex::default() })
+    }
+
+    #[getter]
+    fn database(&self) -> String {
+        self.core.database().to_string_lossy().into_owned()
+    }
+
+    /// Check and store definitions.
+    fn register<'py>(
+        &self,
+        py: Python<'py>,
+        specs: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let specs = specs.iter().map(values::to_json).collect::<PyResult<Vec<_>>>()?;
+        let registered = py.detach(|| {
+            let mut defs: Vec<DagDef> = Vec::with_capacity(specs.len());
+            let mut problems = Vec::new();
+            for spec in &specs {
+                match crate::engine::check_definition(spec) {
+                    Ok(def) => defs.push(def),
+                    Err(SpecError(found)) => problems.extend(found),
+                }
+            }
+            if !problems.is_empty() {
+                return Err(SpecError(problems).into());
+            }
+            self.core.register(&defs)
+        });
+        let faces: Vec<RegisteredFace> = registered
+            .map_err(errors::session)?
+            .into_iter()
+            .map(|dag| RegisteredFace {
+                key: dag.def.key,
+                revision: dag.revision,
+                tasks: dag
+                    .tasks
+                    .iter()
+                    .map(|task| RegisteredTaskFace {
+                        name: task.def.name.clone(),
+                        version: task.version,
+                    })
+                    .collect(),
+            })
+            .collect();
+        values::face(py, &faces)
+    }
+
+    /// Make a run of a registered dag and start it; durable when this returns.
+    fn submit(
+        &self,
+        py: Python<'_>,
+        dag: &str,
+        handlers: &Bound<'_, PyDict>,
+        request: &Bound<'_, PyDict>,
+    ) -> PyResult<i64> {
+        let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
+        let request = read_request(request)?;
+        let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
+        let run = py.detach(|| self.core.submit(dag, for_run, request)).map_err(errors::session)?;
+        self.keep(run, host);
+        Ok(run.0)
+    }
+
+    /// Take up a run whose process is gone; what succeeded does not run again.
+    fn resume(&self, py: Python<'_>, run_id: i64, handlers: &Bound<'_, PyDict>) -> PyResult<()> {
+        let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
+        let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
+        py.detach(|| self.core.resume(RunId(run_id), for_run)).map_err(errors::session)?;
+        self.keep(RunId(run_id), host);
+        Ok(())
+    }
+
+    /// Run again what failed, or these tasks, or these and all downstream of them.
+    #[pyo3(signature = (run_id, handlers, tasks = None, downstream = false))]
+    fn rerun(
+        &self,
+        py: Python<'_>,
+        run_id: i64,
+        handlers: &Bound<'_, PyDict>,
+        tasks: Option<Vec<String>>,
+        downstream: bool,
+    ) -> PyResult<()> {
+        let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
+        let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
+        let what = Rerun { tasks, downstream };
+        py.detach(|| self.core.rerun(RunId(run_id), for_run, &what)).map_err(errors::session)?;
+        self.keep(RunId(run_id), host);
+        Ok(())
+    }
+
+    /// Wait until the run cannot move; True then, False at the timeout. Ctrl-C raises.
+    #[pyo3(signature = (run_id, timeout = None))]
+    fn wait(&self, py: Python<'_>, run_id: i64, timeout: Option<f64>) -> PyResult<bool> {
+        // A run that this process does not drive has nobody here to wait for.
+        let Some(watch) = self.core.watch(RunId(run_id)) else { return Ok(true) };
+        let mut left =
+            timeout.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        loop {
+            let step = left.map_or(SIGNAL_POLL, |left| left.min(SIGNAL_POLL));
+            if py.detach(|| watch.wait(step)) {
+                return Ok(true);
+            }
+            py.check_signals()?;
+            if let Some(rest) = left.as_mut() {
+                *rest = rest.saturating_sub(step);
+                if rest.is_zero() {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Ask a run, or some of its tasks, to stop.
+    #[pyo3(signature = (run_id, tasks = None, grace = None))]
+    fn cancel(
+        &self,
+        py: Python<'_>,
+        run_id: i64,
+        tasks: Option<Vec<String>>,
+        grace: Option<f64>,
+    ) -> PyResult<()> {
+        let grace_ms = grace.map(|seconds| (seconds * 1000.0) as i64);
+        py.detach(|| self.core.cancel(RunId(run_id), tasks.as_deref(), grace_ms))
+            .map_err(errors::session)
+    }
+
+    /// How a run stands after the last commit.
+    fn progress<'py>(&self, py: Python<'py>, run_id: i64) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        let Some(watch) = self.core.watch(RunId(run_id)) else { return Ok(dict) };
+        let status = watch.status();
+        let counts = PyDict::new(py);
+        let mut total = 0;
+        for state in State::ALL {
+            let count = status.count(*state);
+            total += count;
+            if count > 0 {
+                counts.set_item(state.as_str(), count)?;
+            }
+        }
+        dict.set_item("state", status.state.as_str())?;
+        dict.set_item("counts", counts)?;
+        dict.set_item("total", total)?;
+        dict.set_item("running", status.running)?;
+        dict.set_item("stalled", status.stalled)?;
+        dict.set_item("lost", status.lost)?;
+        Ok(dict)
+    }
+
+    /// The author's own exception of the newest attempt that failed in this process.
+    fn exception(&self, py: Python<'_>, run_id: i64, task: &str) -> Option<Py<PyAny>> {
+        let host = self.hosts().get(&RunId(run_id)).cloned();
+        host.and_then(|host| host.exception(py, task))
+    }
+
+    /// Why a task run is where it is.
+    fn explain(&self, py: Python<'_>, run_id: i64, task: &str) -> PyResult<Option<String>> {
+        py.detach(|| self.core.explain(RunId(run_id), task)).map_err(errors::session)
+    }
+
+    /// Make a named pool or change its size.
+    fn set_pool(&self, py: Python<'_>, name: &str, slots: u32) -> PyResult<()> {
+        py.detach(|| self.core.set_pool(name, slots)).map_err(errors::session)
+    }
+
+    /// Stop: live attempts are interrupted, threads joined. Safe to call twice.
+    #[pyo3(signature = (grace = 1.0))]
+    fn close(&self, py: Python<'_>, grace: f64) {
+        py.detach(|| self.core.close((grace * 1000.0) as i64));
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Session({:?})", self.database())
+    }
+}
+
+/// Task name to (callable, whether it is a coroutine function, converters).
+fn read_handlers(handlers: &Bound<'_, PyDict>) -> PyResult<BTreeMap<String, Handler>> {
+    let mut read = BTreeMap::new();
+    for (name, handler) in handlers.iter() {
+        let handler = handler.cast::<PyTuple>()?;
+        let converters = handler.get_item(2)?;
+        let converters = match converters.is_none() {
+            true => None,
+            false => Some(converters.cast::<PyDict>()?.clone().unbind()),
+        };
+        let call = handler.get_item(0)?.unbind();
+        let is_async = handler.get_item(1)?.extract()?;
+        read.insert(name.extract()?, Handler { call, is_async, converters });
+    }
+    Ok(read)
+}
+
+fn read_request(request: &Bound<'_, PyDict>) -> PyResult<NewRunRequest> {
+    let mut read = NewRunRequest::default();
+    let mut interval = (None, None);
+    for (key, value) in request.iter() {
+        if value.is_none() {
+            continue;
+        }
+        match key.extract::<String>()?.as_str() {
+            "biz_date" => {
+                let date = Date::parse(value.extract::<&str>()?);
+                read.biz_date = Some(date.map_err(|p| errors::spec(SpecError::from(p)))?);
+            }
+            "nominal_at" => read.nominal_at = Some(Instant(value.extract()?)),
+            "interval_start" => interval.0 = Some(Instant(value.extract()?)),
+            "interval_end" => interval.1 = Some(Instant(value.extract()?)),
+            "params" => {
+                if let serde_json::Value::Object(params) = values::to_json(&value)? {
+                    read.params = params;
+                }
+            }
+            "only" => read.only = Some(value.extract()?),
+            "requested_by" => read.requested_by = Some(value.extract()?),
+            other => return Err(PyValueError::new_err(format!("unknown in a request: {other}"))),
+        }
+    }
+    read.interval = interval.0.zip(interval.1);
+    Ok(read)
+}

@@ -1,0 +1,25 @@
+//! The only floor that waits, spawns threads, and reads clocks.
+//!
+//! A `Session` is one process's way to decide: a driver thread that turns events into commits and
+//! commits into effects, and a pool of threads that run handlers for it.
+
+mod clock;
+mod driver;
+mod executor;
+mod files;
+mod inline;
+mod logs;
+mod node;
+mod session;
+mod turn;
+mod watch;
+
+pub use clock::Clock;
+pub use executor::{
+    Called, Finished, HandlerHost, Input, Interpreter, Job, Reporter, RunInfo, StopHandle,
+};
+pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
+pub use logs::{LogSink, Stream};
+pub use node::{host_name, is_alive};
+pub use session::{NewRunRequest, Rerun, Session, SessionError, SessionOptions};
+pub use watch::{RunWatch, Status};

@@ -1,0 +1,525 @@
+//! One process's way to decide: opens the database, owns the driver, and is asked for runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Sender, bounded, unbounded};
+use serde_json::{Map, Value};
+
+use super::clock::Clock;
+use super::driver::{Adopt, Driver, Message, Submit};
+use super::executor::{HandlerHost, Interpreter};
+use super::files::Files;
+use super::inline::InlinePool;
+use super::node::{LEASE_MS, NodeLock, is_alive};
+use super::watch::RunWatch;
+use crate::engine::{
+    Asked, NewRun, Plan, PlannedTask, Refusal, RerunWhat, TaskRunRef, When, World,
+};
+use crate::graph::Nearest;
+use crate::model::{
+    DagDef, Date, Instant, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskRunId,
+    TaskVersionId, Trigger, params,
+};
+use crate::store::{
+    CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoreError, StoredRun,
+};
+
+/// Why a session could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// A definition or a request is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// There is no such thing.
+    #[error("{0}")]
+    NotFound(String),
+    /// It is not possible as things stand.
+    #[error("{0}")]
+    Refused(String),
+    /// The database failed.
+    #[error("{0}")]
+    Store(String),
+    /// The session was closed.
+    #[error("this session was closed\n  hint: the next call opens a new one")]
+    Closed,
+    /// A fault of ours.
+    #[error("mainspring is at fault: {0}\n  hint: please report it")]
+    Internal(String),
+}
+
+impl From<StoreError> for SessionError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Refused(problems) => SessionError::Spec(problems),
+            other => SessionError::Store(other.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for SessionError {
+    fn from(refusal: Refusal) -> Self {
+        SessionError::Refused(refusal.to_string())
+    }
+}
+
+/// How a session is opened.
+pub struct SessionOptions {
+    /// The database file.
+    pub database: PathBuf,
+    /// `notebook`, `cli`, ...
+    pub role: String,
+    /// This host's name.
+    pub host: String,
+    /// Slots of the default pool.
+    pub slots: u32,
+    /// How long to wait for another writer.
+    pub busy_wait: Duration,
+    /// The clock.
+    pub clock: Clock,
+}
+
+/// What a run is asked for with; what is missing is filled from the request's own instant.
+#[derive(Debug, Default)]
+pub struct NewRunRequest {
+    /// The instant it is meant for.
+    pub nominal_at: Option<Instant>,
+    /// The day its data belongs to.
+    pub biz_date: Option<Date>,
+    /// Its data interval.
+    pub interval: Option<(Instant, Instant)>,
+    /// Values of its parameters.
+    pub params: Map<String, Value>,
+    /// Only these tasks, by name.
+    pub only: Option<Vec<String>>,
+    /// Who asks.
+    pub requested_by: Option<String>,
+}
+
+/// What of a run is to run again, by name.
+#[derive(Debug, Clone)]
+pub struct Rerun {
+    /// These tasks; none is whatever did not succeed.
+    pub tasks: Option<Vec<String>>,
+    /// And all that is downstream of them.
+    pub downstream: bool,
+}
+
+/// The façade.
+pub struct Session {
+    database: PathBuf,
+    files: Files,
+    host: String,
+    lease: ScopeLease,
+    clock: Clock,
+    inbox: Sender<Message>,
+    /// For questions and registrations, beside the driver's own.
+    store: Mutex<SqliteStore>,
+    plans: Mutex<BTreeMap<String, Arc<CachedPlan>>>,
+    watches: Mutex<BTreeMap<RunId, Arc<RunWatch>>>,
+    driver: Mutex<Option<JoinHandle<()>>>,
+    _lock: NodeLock,
+}
+
+/// A registered dag, ready to make runs of.
+struct CachedPlan {
+    plan: Arc<Plan>,
+    when: When,
+    timezone: String,
+}
+
+impl Session {
+    /// Opens the database, making it if need be, and starts the driver.
+    ///
+    /// # Errors
+    /// `SessionError::Store` with what is wrong with the file and what to do.
+    pub fn open(
+        options: SessionOptions,
+        interpreter: Arc<dyn Interpreter>,
+    ) -> Result<Session, SessionError> {
+        let SessionOptions { database, role, host, slots, busy_wait, clock } = options;
+        let open = || {
+            let options = SqliteOptions { busy_wait, ..SqliteOptions::default() };
+            SqliteStore::open(&database, options)
+        };
+        let mut driving = open()?;
+        let store = open()?;
+        let files = Files::beside(&database);
+        let now = clock.now();
+        let lease = driving.join(&NodeRow {
+            id: NodeId(0),
+            host: host.clone(),
+            pid: i64::from(std::process::id()),
+            role,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: now,
+            heartbeat_at: now,
+            lease_until: now.plus_millis(LEASE_MS),
+            stopped_at: None,
+        })?;
+        let lock = NodeLock::take(&files, lease.node_id.0).map_err(|error| {
+            SessionError::Store(format!(
+                "cannot make a lock file beside {}: {error}\n  hint: the folder must be writable",
+                database.display()
+            ))
+        })?;
+        let next = driving.next_ids()?;
+        let world = World::new((next.run, next.task_run), slots, lease.node_id, lease.scope_id);
+        let (inbox, received) = unbounded();
+        let pool = InlinePool::new(interpreter, inbox.clone(), files.clone());
+        let driver = Driver::new(
+            Box::new(driving),
+            world,
+            lease,
+            clock.clone(),
+            files.clone(),
+            received,
+            pool,
+            slots,
+        );
+        let thread = std::thread::Builder::new()
+            .name("mainspring-driver".into())
+            .spawn(move || driver.run())
+            .map_err(|error| {
+                SessionError::Internal(format!("no thread for the driver: {error}"))
+            })?;
+        Ok(Session {
+            database,
+            files,
+            host,
+            lease,
+            clock,
+            inbox,
+            store: Mutex::new(store),
+            plans: Mutex::new(BTreeMap::new()),
+            watches: Mutex::new(BTreeMap::new()),
+            driver: Mutex::new(Some(thread)),
+            _lock: lock,
+        })
+    }
+
+    /// The database file.
+    pub fn database(&self) -> &Path {
+        &self.database
+    }
+
+    /// Registers definitions; the same ones again change nothing.
+    ///
+    /// # Errors
+    /// `SessionError::Spec` with every problem.
+    pub fn register(&self, dags: &[DagDef]) -> Result<Vec<RegisteredDag>, SessionError> {
+        let registered = lock(&self.store).register(dags, self.clock.now())?;
+        for dag in &registered {
+            self.cache(dag.clone())?;
+        }
+        Ok(registered)
+    }
+
+    fn cache(&self, registered: RegisteredDag) -> Result<Arc<CachedPlan>, SessionError> {
+        let tasks = registered.tasks.iter().map(|task| PlannedTask {
+            task_id: task.task_id,
+            version_id: task.version_id,
+            def: Arc::clone(&task.def),
+        });
+        let plan = Plan::build(registered.id, &registered.def.key, tasks.collect())?;
+        let schedules: Vec<_> = registered.schedules.into_iter().map(|(_, s)| s).collect();
+        let timezone = registered.def.timezone;
+        let when = When::of(&timezone, &schedules)?;
+        let cached = Arc::new(CachedPlan { plan: Arc::new(plan), when, timezone });
+        lock(&self.plans).insert(registered.def.key, Arc::clone(&cached));
+        Ok(cached)
+    }
+
+    fn cached(&self, dag: &str) -> Result<Arc<CachedPlan>, SessionError> {
+        if let Some(cached) = lock(&self.plans).get(dag) {
+            return Ok(Arc::clone(cached));
+        }
+        match lock(&self.store).dag(dag)? {
+            Some(registered) => self.cache(registered),
+            None => Err(SessionError::NotFound(format!("dag {dag} is not registered"))),
+        }
+    }
+
+    /// Makes a run of a registered dag and starts it; durable when this returns.
+    ///
+    /// # Errors
+    /// `SessionError::Spec` with everything that is wrong with the parameters; `Store` when the
+    /// run could not be written.
+    pub fn submit(
+        &self,
+        dag: &str,
+        host: Arc<dyn HandlerHost>,
+        request: NewRunRequest,
+    ) -> Result<RunId, SessionError> {
+        let cached = self.cached(dag)?;
+        let run = new_run(&cached, request, self.clock.now())?;
+        let (reply, answer) = bounded(1);
+        self.send(Message::Submit(Submit { run, host, reply }))?;
+        let (id, watch) = answer.recv().map_err(|_| SessionError::Closed)??;
+        lock(&self.watches).insert(id, watch);
+        Ok(id)
+    }
+
+    /// Takes up a run whose process is gone: what succeeded does not run again, what was
+    /// interrupted counts as lost.
+    ///
+    /// # Errors
+    /// `NotFound`; `Refused` when its process still lives or when it has ended.
+    pub fn resume(&self, run: RunId, host: Arc<dyn HandlerHost>) -> Result<(), SessionError> {
+        let stored = self.stored(run)?;
+        if stored.row.state != RunState::Running {
+            return Err(SessionError::Refused(format!(
+                "run {run} has ended as {}\n  hint: rerun it instead",
+                stored.row.state
+            )));
+        }
+        self.adopt(stored, host, None)
+    }
+
+    /// Runs again what is final in a run.
+    ///
+    /// # Errors
+    /// `NotFound`; `Refused` when what is asked for is not final, or another process decides.
+    pub fn rerun(
+        &self,
+        run: RunId,
+        host: Arc<dyn HandlerHost>,
+        rerun: &Rerun,
+    ) -> Result<(), SessionError> {
+        let stored = self.stored(run)?;
+        let plan = self.plan_of(&stored)?;
+        let what = match &rerun.tasks {
+            None => RerunWhat::Failed,
+            Some(names) => {
+                let indexes = indexes(&plan, names)?;
+                if rerun.downstream {
+                    RerunWhat::WithDownstream(indexes)
+                } else {
+                    RerunWhat::Only(indexes)
+                }
+            }
+        };
+        let ours = stored.row.state == RunState::Running
+            && lock(&self.watches).get(&run).is_some_and(|watch| watch.status().lost.is_none());
+        if ours {
+            let (reply, answer) = bounded(1);
+            self.send(Message::Rerun(run, what, reply))?;
+            return answer.recv().map_err(|_| SessionError::Closed)?;
+        }
+        self.adopt(stored, host, Some(what))
+    }
+
+    fn adopt(
+        &self,
+        stored: StoredRun,
+        host: Arc<dyn HandlerHost>,
+        rerun: Option<RerunWhat>,
+    ) -> Result<(), SessionError> {
+        let run = stored.row.id;
+        let plan = self.plan_of(&stored)?;
+        let stored = self.take_over(stored)?;
+        let (reply, answer) = bounded(1);
+        self.send(Message::Adopt(Adopt { stored, plan, host, rerun, reply }))?;
+        let watch = answer.recv().map_err(|_| SessionError::Closed)??;
+        lock(&self.watches).insert(run, watch);
+        Ok(())
+    }
+
+    /// Makes the run ours, unless its process lives and has not finished with it.
+    fn take_over(&self, stored: StoredRun) -> Result<StoredRun, SessionError> {
+        let run = stored.row.id;
+        let now = self.clock.now();
+        let mut store = lock(&self.store);
+        let own = self.lease;
+        if stored.row.scope_id == own.scope_id {
+            return Ok(stored);
+        }
+        if stored.row.state == RunState::Running
+            && let Some(holder) = store.holder(stored.row.scope_id)?
+            && let Some(node) = store.node(holder.node_id)?
+            && is_alive(&self.files, &node, &self.host, now)
+        {
+            return Err(SessionError::Refused(format!(
+                "run {run} is being run by process {} on {}\n  hint: wait for it, or stop that process",
+                node.pid, node.host
+            )));
+        }
+        match store.take_over(run, stored.row.scope_id, own, now) {
+            Ok(()) => {}
+            Err(CommitError::Conflict { .. }) => {
+                return Err(SessionError::Refused(format!(
+                    "another process has just taken run {run}"
+                )));
+            }
+            Err(other) => return Err(SessionError::Store(other.to_string())),
+        }
+        store
+            .stored_run(run)?
+            .ok_or_else(|| SessionError::NotFound(format!("there is no run {run}")))
+    }
+
+    fn stored(&self, run: RunId) -> Result<StoredRun, SessionError> {
+        lock(&self.store)
+            .stored_run(run)?
+            .ok_or_else(|| SessionError::NotFound(format!("there is no run {run}")))
+    }
+
+    /// The plan a run was made with: the versions that its task runs name.
+    fn plan_of(&self, stored: &StoredRun) -> Result<Arc<Plan>, SessionError> {
+        let ids: Vec<TaskVersionId> = stored.task_runs.iter().map(|t| t.task_version_id).collect();
+        let mut versions = lock(&self.store).versions(&ids)?;
+        let mut tasks = Vec::with_capacity(stored.task_runs.len());
+        for task_run in &stored.task_runs {
+            let version = versions.remove(&task_run.task_version_id).ok_or_else(|| {
+                SessionError::Store(format!(
+                    "version {} of task run {} is not in the database",
+                    task_run.task_version_id, task_run.id
+                ))
+            })?;
+            tasks.push(PlannedTask {
+                task_id: version.task_id,
+                version_id: version.version_id,
+                def: version.def,
+            });
+        }
+        Ok(Arc::new(Plan::build(stored.row.dag_id, &stored.row.dag, tasks)?))
+    }
+
+    /// The watch of a run that this process drives or has driven.
+    pub fn watch(&self, run: RunId) -> Option<Arc<RunWatch>> {
+        lock(&self.watches).get(&run).cloned()
+    }
+
+    /// Asks a run, or some of its tasks, to stop.
+    ///
+    /// # Errors
+    /// `NotFound` for unknown tasks; `Closed`.
+    pub fn cancel(
+        &self,
+        run: RunId,
+        tasks: Option<&[String]>,
+        grace_ms: Option<i64>,
+    ) -> Result<(), SessionError> {
+        let only = match tasks {
+            None => None,
+            Some(names) => Some(indexes(&*self.plan_of(&self.stored(run)?)?, names)?),
+        };
+        self.send(Message::Cancel { run, only, grace_ms })
+    }
+
+    /// Why a task run is where it is; none when this process does not drive its run.
+    ///
+    /// # Errors
+    /// `NotFound`; `Closed`.
+    pub fn explain(&self, run: RunId, task: &str) -> Result<Option<String>, SessionError> {
+        let plan = self.plan_of(&self.stored(run)?)?;
+        let index = indexes(&plan, &[task.to_owned()])?;
+        let (reply, answer) = bounded(1);
+        let at = TaskRunRef { run, index: index.first().copied().unwrap_or(0) };
+        self.send(Message::Explain(at, reply))?;
+        answer.recv().map_err(|_| SessionError::Closed)
+    }
+
+    /// The id of the task run of this task.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn task_run(&self, run: RunId, task: &str) -> Result<TaskRunId, SessionError> {
+        let views = lock(&self.store).task_runs(run)?;
+        views
+            .iter()
+            .find(|view| view.task == task)
+            .map(|view| view.row.id)
+            .ok_or_else(|| SessionError::NotFound(format!("run {run} has no task {task}")))
+    }
+
+    /// Makes a named pool or changes its size.
+    ///
+    /// # Errors
+    /// `Store`; `Closed`.
+    pub fn set_pool(&self, name: &str, slots: u32) -> Result<(), SessionError> {
+        lock(&self.store).set_pool(name, slots, self.clock.now())?;
+        self.send(Message::PoolSized(name.to_owned(), slots))
+    }
+
+    /// Interrupts what runs, and ends the driver. Safe to call twice.
+    pub fn close(&self, grace_ms: i64) {
+        let _ = self.inbox.send(Message::Close { grace_ms });
+        if let Some(driver) = lock(&self.driver).take() {
+            // A driver that panicked has nothing more to say.
+            let _ = driver.join();
+        }
+    }
+
+    fn send(&self, message: Message) -> Result<(), SessionError> {
+        self.inbox.send(message).map_err(|_| SessionError::Closed)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close(0);
+    }
+}
+
+/// Checks a request and fills in what it leaves open; all that is wrong with it at once.
+fn new_run(
+    cached: &CachedPlan,
+    request: NewRunRequest,
+    now: Instant,
+) -> Result<NewRun, SessionError> {
+    let plan = &cached.plan;
+    let mut problems = Vec::new();
+    let asked = Asked {
+        nominal_at: request.nominal_at,
+        biz_date: request.biz_date,
+        interval: request.interval,
+    };
+    let moment = cached.when.resolve(asked, now).map_err(|problem| problems.push(problem));
+    let mut given = request.params;
+    let tasks = plan.tasks.iter().map(|task| &*task.def);
+    if let Ok(moment) = &moment {
+        let schema = tasks.clone().flat_map(|task| &task.param_schema);
+        params::fill_biz_date(schema, &mut given, moment.biz_date);
+    }
+    let params = params::bind_dag(&plan.dag, tasks, &given).map_err(|found| problems.extend(found));
+    let (Ok(moment), Ok(params)) = (moment, params) else { return Err(SpecError(problems).into()) };
+    let only = request.only.as_ref().map(|names| indexes(plan, names)).transpose()?;
+    Ok(NewRun {
+        plan: Arc::clone(plan),
+        nominal_at: moment.nominal_at,
+        biz_date: moment.biz_date,
+        interval: moment.interval,
+        timezone: cached.timezone.clone(),
+        trigger: Trigger::Manual,
+        timed: false,
+        interactive: true,
+        requested_by: request.requested_by,
+        params,
+        schedule_id: None,
+        only,
+    })
+}
+
+/// Indexes of tasks by name.
+fn indexes(plan: &Plan, names: &[String]) -> Result<Vec<u32>, SessionError> {
+    let known: BTreeMap<&str, u32> =
+        plan.tasks.iter().map(|task| task.def.name.as_str()).zip(0..).collect();
+    let index = |name: &String| {
+        known.get(name.as_str()).copied().ok_or_else(|| {
+            let names: Vec<&str> = known.keys().copied().collect();
+            let nearest = Nearest::new(&names).find(name);
+            let hint = nearest.map(|near| format!("\n  hint: did you mean {near}?"));
+            let hint = hint.unwrap_or_default();
+            SessionError::NotFound(format!("dag {} has no task {name}{hint}", plan.dag))
+        })
+    };
+    names.iter().map(index).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,129 @@
+//! From decisions to one transaction: what a turn of the driver gathers.
+
+use std::collections::BTreeMap;
+
+use crate::engine::{Decision, Effect, Move, Run, TaskRunRef, World};
+use crate::model::journal::{self, Entry};
+use crate::model::{Instant, RunId, ScopeLease, TaskRunId};
+use crate::store::{Batch, CreatedRun, Ended, NextIds, Progressed};
+
+/// What the decisions of one turn come to.
+#[derive(Default)]
+pub struct Turn {
+    created: Vec<RunId>,
+    /// Task runs that changed: their revision before the turn.
+    touched: BTreeMap<TaskRunRef, u32>,
+    decisions: Vec<Decision>,
+    journal: BTreeMap<RunId, Vec<Entry>>,
+}
+
+impl Turn {
+    /// Adds a decision that has been applied to the world.
+    pub fn add(&mut self, decision: Decision) {
+        for create in &decision.creates {
+            self.created.push(create.row.id);
+        }
+        for taken in &decision.moves {
+            self.touched.entry(taken.at).or_insert(taken.to.revision.saturating_sub(1));
+            self.journal.entry(taken.at.run).or_default().push(moved(taken));
+        }
+        self.decisions.push(decision);
+    }
+
+    /// Runs that the turn changes.
+    pub fn runs(&self) -> Vec<RunId> {
+        let mut runs: Vec<RunId> = self.touched.keys().map(|at| at.run).collect();
+        runs.extend(&self.created);
+        runs.extend(self.decisions.iter().flat_map(|d| d.run_moves.iter().map(|m| m.run)));
+        runs.sort_unstable();
+        runs.dedup();
+        runs
+    }
+
+    /// The transaction that writes it, read off the world after the turn.
+    pub fn batch(&mut self, world: &World, lease: ScopeLease, now: Instant) -> Batch {
+        let mut batch = Batch::new(lease, now);
+        for run in &self.created {
+            let Some(run) = world.run(*run) else { continue };
+            if batch.expected.is_none() {
+                batch.expected =
+                    Some(NextIds { run: run.row.id.0, task_run: run.row.first_task_run_id.0 });
+            }
+            batch.created.push(created(run));
+        }
+        for (at, expected_revision) in &self.touched {
+            if self.created.contains(&at.run) {
+                continue;
+            }
+            let (Some(run), Some(task_run)) = (world.run(at.run), world.task_run(*at)) else {
+                continue;
+            };
+            batch.progressed.push(Progressed {
+                id: run.row.first_task_run_id.offset(at.index),
+                expected_revision: *expected_revision,
+                progress: task_run.progress.clone(),
+            });
+        }
+        for decision in &self.decisions {
+            batch.starts.extend(decision.starts.iter().map(|start| start.attempt.clone()));
+            batch.ends.extend(
+                decision.ends.iter().map(|e| Ended { end: e.end.clone(), released: e.released }),
+            );
+            batch.stops.extend(decision.stops.iter().map(|stop| (stop.id, stop.stop.reason)));
+            batch.releases.extend(decision.releases.iter().filter_map(|at| id_of(world, *at)));
+            batch.stale.extend(decision.stale.iter().map(|(_, id)| *id));
+            for run_move in &decision.run_moves {
+                if !self.created.contains(&run_move.run) {
+                    batch.run_moves.push(run_move.clone());
+                }
+            }
+            for late in &decision.late {
+                if let Some(task_run) = id_of(world, late.at) {
+                    self.journal.entry(late.at.run).or_default().push(Entry::Late {
+                        task_run,
+                        outcome: late.outcome,
+                        attempt_no: late.attempt_no,
+                        when: late.when,
+                    });
+                }
+            }
+        }
+        for (run, entries) in &self.journal {
+            if let Some(found) = world.run(*run) {
+                batch.journal.push((*run, journal::pack(found.row.first_task_run_id, entries)));
+            }
+        }
+        batch
+    }
+
+    /// What to do once it is durable.
+    pub fn effects(&mut self) -> Vec<Effect> {
+        self.decisions
+            .iter_mut()
+            .flat_map(|decision| std::mem::take(&mut decision.effects))
+            .collect()
+    }
+}
+
+fn id_of(world: &World, at: TaskRunRef) -> Option<TaskRunId> {
+    world.run(at.run).map(|run| run.row.first_task_run_id.offset(at.index))
+}
+
+fn moved(taken: &Move) -> Entry {
+    Entry::Moved {
+        task_run: taken.id,
+        from: taken.from,
+        to: taken.to.state,
+        attempt_no: taken.to.attempt_no,
+        when: taken.when,
+        code: taken.to.code.clone(),
+    }
+}
+
+fn created(run: &Run) -> CreatedRun {
+    let mut task_runs = run.plan.task_run_rows(&run.row);
+    for (row, task_run) in task_runs.iter_mut().zip(run.task_runs()) {
+        row.progress = task_run.progress.clone();
+    }
+    CreatedRun { row: run.row.clone(), task_runs }
+}

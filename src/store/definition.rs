@@ -1,0 +1,216 @@
+//! What of a definition is its content, which version carries it, and what edges across dags
+//! must hold. Shared by all stores, so that they cannot differ.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::StoreError;
+use crate::graph;
+use crate::model::{DagDef, Problem, TaskDef};
+
+/// The content of a task: as it is stored, and what it is compared by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Content {
+    /// JSON text of the definition without its place in the author's file.
+    pub json: String,
+    /// Of the same without the authored number, which names the content and is none.
+    pub hash: [u8; 16],
+}
+
+impl Content {
+    pub(super) fn of(def: &TaskDef) -> Result<Self, StoreError> {
+        let mut def = def.clone();
+        def.source = None;
+        let authored = def.authored_version.take();
+        let mut json = to_json(&def)?;
+        let hash = fingerprint(json.as_bytes());
+        if authored.is_some() {
+            def.authored_version = authored;
+            json = to_json(&def)?;
+        }
+        Ok(Content { json, hash })
+    }
+}
+
+/// JSON text of something of ours, which cannot fail but for a bug.
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Other(error.to_string()))
+}
+
+/// FNV-1a of 128 bits: stable over versions and platforms. Nobody gains anything by a collision:
+/// who can register definitions can run code.
+fn fingerprint(bytes: &[u8]) -> [u8; 16] {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes
+        .iter()
+        .fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
+        .to_be_bytes()
+}
+
+/// A dag without what has rows of its own.
+pub(super) fn header(dag: &DagDef) -> DagDef {
+    DagDef {
+        key: dag.key.clone(),
+        title: dag.title.clone(),
+        doc: dag.doc.clone(),
+        owner: dag.owner.clone(),
+        labels: dag.labels.clone(),
+        timezone: dag.timezone.clone(),
+        max_active_runs: dag.max_active_runs,
+        source_file: dag.source_file.clone(),
+        schedules: Vec::new(),
+        tasks: Vec::new(),
+    }
+}
+
+/// The key of a task everywhere.
+pub(super) fn full_key(dag: &str, task: &str) -> String {
+    format!("{dag}.{task}")
+}
+
+/// Which version carries some content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// This one, which exists.
+    Known(u32),
+    /// One to be made, with this number.
+    New(u32),
+    /// The author's number stands for other content.
+    Refused(u32),
+}
+
+/// Chooses among the versions of a task. Content that comes back takes the version that it had,
+/// the active one first.
+pub(super) fn choose(
+    authored: Option<u32>,
+    hash: &[u8; 16],
+    versions: &[(u32, [u8; 16])],
+    active: Option<u32>,
+) -> Choice {
+    let with = |number: u32| versions.iter().find(|(version, _)| *version == number);
+    if let Some(number) = authored {
+        return match with(number) {
+            Some((_, known)) if known == hash => Choice::Known(number),
+            Some(_) => Choice::Refused(number),
+            None => Choice::New(number),
+        };
+    }
+    if let Some((number, known)) = active.and_then(with)
+        && known == hash
+    {
+        return Choice::Known(*number);
+    }
+    let same = versions.iter().filter(|(_, known)| known == hash).map(|(number, _)| *number);
+    match same.max() {
+        Some(number) => Choice::Known(number),
+        None => Choice::New(versions.iter().map(|(number, _)| *number).max().unwrap_or(0) + 1),
+    }
+}
+
+/// The problem of `Choice::Refused`.
+pub(super) fn content_changed(dag: &str, task: &str, version: u32) -> Problem {
+    let message = format!("version {version} is registered with other content");
+    Problem::new("version_content_changed", full_key(dag, task), message)
+        .hint(format!("what was registered stays: write version {} for the change", version + 1))
+}
+
+/// The tasks of a dag that is registered, and their edges as far as both ends are there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Registered {
+    /// Full keys.
+    pub tasks: Vec<String>,
+    /// Edges that can close a cycle: index in `tasks`, full key of the upstream.
+    pub edges: Vec<(usize, String)>,
+}
+
+/// What is wrong with these dags beside each other, and beside those registered earlier: edges to
+/// what is not there, cycles across dags, one name twice.
+///
+/// Only dags that are upstream of the new ones can be on a cycle with them; `load` is asked for
+/// those and for no others.
+pub(super) fn check<E>(
+    dags: &[DagDef],
+    load: &mut dyn FnMut(&str) -> Result<Option<Registered>, E>,
+) -> Result<Vec<Problem>, E> {
+    let mut names: Vec<String> = Vec::new();
+    let mut edges: Vec<(usize, String)> = Vec::new();
+    let mut problems = repeated(dags);
+    let mut loose: Vec<(String, String)> = Vec::new();
+    let mut wanted: VecDeque<String> = VecDeque::new();
+    for dag in dags {
+        for task in &dag.tasks {
+            let at = names.len();
+            names.push(full_key(&dag.key, &task.name));
+            for edge in &task.dependencies {
+                wanted.extend(dag_of(&edge.upstream).map(str::to_owned));
+                if edge.can_close_a_cycle() {
+                    edges.push((at, edge.upstream.clone()));
+                } else {
+                    loose.push((names[at].clone(), edge.upstream.clone()));
+                }
+            }
+        }
+    }
+    let mut seen: BTreeSet<String> = dags.iter().map(|dag| dag.key.clone()).collect();
+    while let Some(key) = wanted.pop_front() {
+        if !seen.insert(key.clone()) {
+            continue;
+        }
+        if let Some(found) = load(&key)? {
+            wanted.extend(found.edges.iter().filter_map(|(_, up)| dag_of(up)).map(str::to_owned));
+            let offset = names.len();
+            names.extend(found.tasks);
+            edges.extend(found.edges.into_iter().map(|(at, up)| (offset + at, up)));
+        }
+    }
+    let known: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    for (task, upstream) in loose {
+        if !known.contains(upstream.as_str()) {
+            let message = format!("upstream `{upstream}` does not exist");
+            problems.push(Problem::new("unknown_upstream", task, message));
+        }
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let edges: Vec<(usize, &str)> = edges.iter().map(|(at, up)| (*at, up.as_str())).collect();
+    if let Err(found) = graph::check(&names, &edges, &|_| false, "") {
+        problems.extend(found);
+    }
+    Ok(problems)
+}
+
+/// The first dot parts dag from task.
+fn dag_of(key: &str) -> Option<&str> {
+    key.split_once('.').map(|(dag, _)| dag)
+}
+
+/// Dags, schedules and resources that are there twice; the graph looks for tasks.
+fn repeated(dags: &[DagDef]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut keys = BTreeSet::new();
+    for dag in dags {
+        if !keys.insert(&dag.key) {
+            let message = "this dag is given twice in one registration";
+            problems.push(Problem::new("duplicate_dag", &dag.key, message));
+        }
+        let mut schedules = BTreeSet::new();
+        for schedule in &dag.schedules {
+            if !schedules.insert(&schedule.name) {
+                let message = format!("two schedules are named `{}`", schedule.name);
+                problems.push(Problem::new("duplicate_schedule", &dag.key, message));
+            }
+        }
+        let mut resources = BTreeMap::new();
+        for task in &dag.tasks {
+            let Some(resource) = &task.resource else { continue };
+            let key = (resource, task.resource_key.as_deref().unwrap_or(""));
+            if let Some(first) = resources.insert(key, &task.name) {
+                let message = format!("`{first}` writes {resource} already");
+                problems.push(
+                    Problem::new("duplicate_resource", full_key(&dag.key, &task.name), message)
+                        .hint("give them different resource keys"),
+                );
+            }
+        }
+    }
+    problems
+}

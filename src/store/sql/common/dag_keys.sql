@@ -1,0 +1,1 @@
+SELECT key FROM dag WHERE removed_at IS NULL ORDER BY key

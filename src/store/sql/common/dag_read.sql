@@ -1,0 +1,1 @@
+SELECT id, definition, revision FROM dag WHERE key = $1

@@ -1,0 +1,1 @@
+INSERT INTO journal (run_id, entries) VALUES ($1, $2)

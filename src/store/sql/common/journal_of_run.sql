@@ -1,0 +1,1 @@
+SELECT entries FROM journal WHERE run_id = $1 ORDER BY id

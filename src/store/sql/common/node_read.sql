@@ -1,0 +1,5 @@
+SELECT
+    node.id, node.host, node.pid, node.role, node.version, node.started_at, node.heartbeat_at,
+    node.lease_until, node.stopped_at
+FROM node
+WHERE node.id = $1

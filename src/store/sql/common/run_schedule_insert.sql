@@ -1,0 +1,1 @@
+INSERT INTO run_schedule (run_id, schedule_id) VALUES ($1, $2)

@@ -1,0 +1,1 @@
+INSERT INTO schedule_binding (schedule_id, dag_id, params, created_at) VALUES ($1, $2, $3, $4)

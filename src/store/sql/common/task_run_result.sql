@@ -1,0 +1,1 @@
+SELECT result FROM task_run WHERE id = $1

@@ -1,0 +1,1 @@
+SELECT id, version, content_hash FROM task_version WHERE task_id = $1

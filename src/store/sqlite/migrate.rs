@@ -1,0 +1,119 @@
+//! From an empty file, or an older schema, to ours.
+
+use rusqlite::Connection;
+
+use super::errors::Fault;
+use crate::model::{
+    Backoff, EdgeKind, OffsetUnit, Outcome, RunState, State, StopReason, Trigger, Which,
+};
+use crate::store::StoreError;
+
+/// Marks our files: `mspr`.
+pub(super) const APPLICATION_ID: i64 = 0x6d73_7072;
+
+/// In order; the schema's number is how many were applied. What was released never changes.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/sqlite/0001_init.sql")];
+
+/// The newest schema this version knows.
+pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;
+
+/// What a file says of itself.
+pub(super) struct Identity {
+    pub application_id: i64,
+    pub schema: i64,
+    pub tables: i64,
+}
+
+impl Identity {
+    pub(super) fn read(conn: &Connection) -> rusqlite::Result<Self> {
+        Ok(Identity {
+            application_id: conn.pragma_query_value(None, "application_id", |row| row.get(0))?,
+            schema: conn.pragma_query_value(None, "user_version", |row| row.get(0))?,
+            tables: conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?,
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.application_id == 0 && self.schema == 0 && self.tables == 0
+    }
+
+    /// Refuses what is not ours, and what is ours but newer than we are.
+    pub(super) fn check(&self, path: &str) -> Result<(), StoreError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        if self.application_id != APPLICATION_ID {
+            let reason = format!(
+                "it is a SQLite database of another program (application id {:#x}, {} tables and \
+                 indexes)",
+                self.application_id, self.tables
+            );
+            return Err(StoreError::Foreign { path: path.into(), reason });
+        }
+        if self.schema > NEWEST {
+            return Err(StoreError::Newer { path: path.into(), found: self.schema, known: NEWEST });
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_current(&self) -> bool {
+        self.application_id == APPLICATION_ID && self.schema == NEWEST
+    }
+}
+
+/// Applies what is missing; the caller holds the write lock, and commits.
+pub(super) fn migrate(conn: &Connection, path: &str) -> Result<(), Fault> {
+    // Read again under the lock: another process may have done it meanwhile.
+    let identity = Identity::read(conn)?;
+    identity.check(path)?;
+    let done = usize::try_from(identity.schema).unwrap_or(0);
+    for text in MIGRATIONS.iter().skip(done) {
+        conn.execute_batch(&stamp(text))?;
+    }
+    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    conn.pragma_update(None, "user_version", NEWEST)?;
+    Ok(())
+}
+
+/// Puts the words of the enums into a migration, so that no SQL text lists them.
+pub(super) fn stamp(text: &str) -> String {
+    fn list<'a>(words: impl Iterator<Item = &'a str>) -> String {
+        words.map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ")
+    }
+    /// Arms of a CASE: `WHEN 'SUCCESS' THEN 2 ...`.
+    fn arms<'a>(codes: impl Iterator<Item = (&'a str, u8)>) -> String {
+        codes.map(|(word, code)| format!("WHEN '{word}' THEN {code}")).collect::<Vec<_>>().join(" ")
+    }
+    let open = || State::ALL.iter().filter(|state| !state.is_final());
+    // PENDING and what the texts that users bring have no word for.
+    let waiting = || open().filter(|state| **state != State::Running);
+    let shown = |state: &State| {
+        let waits = !state.is_final() && *state != State::Running;
+        if waits { State::Pending } else { *state }
+    };
+    let lists = [
+        ("states", list(State::ALL.iter().map(|word| word.as_str()))),
+        ("open_states", list(open().map(|word| word.as_str()))),
+        ("waiting_states", list(waiting().map(|word| word.as_str()))),
+        ("state_codes", arms(State::ALL.iter().map(|word| (word.as_str(), shown(word).code())))),
+        ("run_states", list(RunState::ALL.iter().map(|word| word.as_str()))),
+        ("open_run_states", list([RunState::Running.as_str()].into_iter())),
+        ("outcomes", list(Outcome::ALL.iter().map(|word| word.as_str()))),
+        ("stop_reasons", list(StopReason::ALL.iter().map(|word| word.as_str()))),
+        ("triggers", list(Trigger::ALL.iter().map(|word| word.as_str()))),
+        ("trigger_codes", arms(Trigger::ALL.iter().map(|word| (word.as_str(), word.code())))),
+        ("backoffs", list(Backoff::ALL.iter().map(|word| word.as_str()))),
+        ("edge_kinds", list(EdgeKind::ALL.iter().map(|word| word.as_str()))),
+        ("edge_codes", arms(EdgeKind::ALL.iter().map(|word| (word.as_str(), word.code())))),
+        ("weak", list([EdgeKind::Weak.as_str()].into_iter())),
+        ("running", list([State::Running.as_str()].into_iter())),
+        ("pending", list([State::Pending.as_str()].into_iter())),
+        ("offset_units", list(OffsetUnit::ALL.iter().map(|word| word.as_str()))),
+        ("whiches", list(Which::ALL.iter().map(|word| word.as_str()))),
+    ];
+    let mut text = text.to_owned();
+    for (name, words) in lists {
+        text = text.replace(&format!("{{{{{name}}}}}"), &words);
+    }
+    text
+}

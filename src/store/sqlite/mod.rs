@@ -1,0 +1,247 @@
+//! The store in one SQLite file.
+//!
+//! Driven by rusqlite, on the thread that asks: a statement costs microseconds, and a hop to
+//! another thread would cost more than all else. Write-ahead log, so readers and the one writer
+//! do not wait for each other; every write transaction takes the lock at its beginning, so that it
+//! waits there and never fails in its middle.
+
+mod commit;
+mod errors;
+mod migrate;
+mod open;
+mod read;
+mod register;
+mod register_rows;
+mod rows;
+mod upgrade;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+pub use open::SqliteOptions;
+
+use self::commit::Sequence;
+use self::errors::{Fault, Place};
+use super::{
+    AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
+    RunSummary, Store, StoreError, StoredRun, TaskRunView, Violation, texts,
+};
+use crate::model::{
+    AttemptRow, DagDef, Instant, NodeId, NodeRow, RunId, ScopeId, ScopeLease, TaskRunId,
+    TaskVersionId,
+};
+
+/// A store in a SQLite file. Used by one thread; another thread opens its own.
+#[derive(Debug)]
+pub struct SqliteStore {
+    conn: Connection,
+    place: Place,
+}
+
+impl SqliteStore {
+    /// Opens the file, makes it if there is none, and brings it up to date.
+    ///
+    /// `:memory:` is a store of its own that is gone with this value.
+    ///
+    /// # Errors
+    /// `StoreError` that says what the path is instead of a database of ours; nothing in it was
+    /// changed then.
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
+        let (conn, place) = open::open(path.as_ref(), options)?;
+        Ok(SqliteStore { conn, place })
+    }
+
+    /// The connection, for tests that break things on purpose and for questions in SQL.
+    #[doc(hidden)]
+    pub fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
+    /// One write transaction, all or nothing.
+    fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.transaction("BEGIN IMMEDIATE", work)
+    }
+
+    /// Several questions of one snapshot.
+    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, StoreError> {
+        self.transaction("BEGIN", work).map_err(|fault| self.place.store(fault))
+    }
+
+    fn transaction<T>(
+        &self,
+        begin: &str,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.conn.prepare_cached(begin)?.execute([])?;
+        let done = work(&self.conn).and_then(|value| {
+            self.conn.prepare_cached("COMMIT")?.execute([])?;
+            Ok(value)
+        });
+        // SQLite has rolled back by itself after some errors, such as a full disk.
+        if done.is_err() && !self.conn.is_autocommit() {
+            self.conn.execute_batch("ROLLBACK")?;
+        }
+        done
+    }
+}
+
+impl Store for SqliteStore {
+    fn register(
+        &mut self,
+        dags: &[DagDef],
+        now: Instant,
+    ) -> Result<Vec<RegisteredDag>, StoreError> {
+        self.write(|conn| register::register(conn, dags, now))
+            .map_err(|fault| self.place.store(fault))
+    }
+
+    fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError> {
+        self.read(|conn| read::dag(conn, key))
+    }
+
+    fn dag_keys(&mut self) -> Result<Vec<String>, StoreError> {
+        self.read(read::dag_keys)
+    }
+
+    fn versions(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError> {
+        self.read(|conn| read::versions(conn, ids))
+    }
+
+    fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError> {
+        self.write(|conn| {
+            let node_id: i64 = conn.prepare_cached(texts::NODE_INSERT)?.query_row(
+                params![
+                    node.host,
+                    node.pid,
+                    node.role,
+                    node.version,
+                    node.started_at.0,
+                    node.heartbeat_at.0,
+                    node.lease_until.0,
+                ],
+                |row| row.get(0),
+            )?;
+            let scope_id: i64 = conn
+                .prepare_cached(texts::SCOPE_INSERT)?
+                .query_row([node_id, node.started_at.0], |row| row.get(0))?;
+            Ok(ScopeLease { scope_id: ScopeId(scope_id), epoch: 1, node_id: NodeId(node_id) })
+        })
+        .map_err(|fault| self.place.store(fault))
+    }
+
+    fn heartbeat(
+        &mut self,
+        lease: ScopeLease,
+        now: Instant,
+        lease_until: Instant,
+    ) -> Result<(), CommitError> {
+        self.write(|conn| {
+            commit::fence(conn, lease)?;
+            conn.prepare_cached(texts::NODE_BEAT)?.execute([
+                now.0,
+                lease_until.0,
+                lease.node_id.0,
+            ])?;
+            Ok(())
+        })
+        .map_err(|fault| self.place.commit(fault))
+    }
+
+    fn leave(&mut self, lease: ScopeLease, now: Instant) -> Result<(), StoreError> {
+        self.write(|conn| {
+            conn.prepare_cached(texts::LEASE_DROP_ENDED)?.execute([lease.node_id.0])?;
+            conn.prepare_cached(texts::NODE_STOP)?.execute([now.0, lease.node_id.0])?;
+            Ok(())
+        })
+        .map_err(|fault| self.place.store(fault))
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        self.read(|conn| {
+            let mut select = conn.prepare_cached(texts::NODE_READ)?;
+            Ok(select.query_row([id.0], rows::node).optional()?)
+        })
+    }
+
+    fn holder(&mut self, scope: ScopeId) -> Result<Option<ScopeLease>, StoreError> {
+        self.read(|conn| Ok(read::holder(conn, scope)?))
+    }
+
+    fn take_over(
+        &mut self,
+        run: RunId,
+        from: ScopeId,
+        lease: ScopeLease,
+        _now: Instant,
+    ) -> Result<(), CommitError> {
+        self.write(|conn| {
+            commit::fence(conn, lease)?;
+            let moved = conn.prepare_cached(texts::RUN_SCOPE_MOVE)?.execute([
+                lease.scope_id.0,
+                run.0,
+                from.0,
+            ])?;
+            if moved != 1 {
+                return Err(CommitError::Conflict { what: Changed::Run(run) }.into());
+            }
+            // Once it is ours there is nobody left to fence off.
+            conn.prepare_cached(texts::SCOPE_TAKE)?.execute([lease.node_id.0, from.0])?;
+            Ok(())
+        })
+        .map_err(|fault| self.place.commit(fault))
+    }
+
+    fn next_ids(&mut self) -> Result<NextIds, StoreError> {
+        self.read(|conn| Ok(Sequence::read(conn)?.next()))
+    }
+
+    fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
+        self.write(|conn| commit::commit(conn, batch)).map_err(|fault| self.place.commit(fault))
+    }
+
+    fn stored_run(&mut self, run: RunId) -> Result<Option<StoredRun>, StoreError> {
+        self.read(|conn| read::stored_run(conn, run))
+    }
+
+    fn runs(&mut self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        self.read(|conn| read::runs(conn, filter))
+    }
+
+    fn task_runs(&mut self, run: RunId) -> Result<Vec<TaskRunView>, StoreError> {
+        self.read(|conn| read::task_runs(conn, run))
+    }
+
+    fn attempts(&mut self, filter: &AttemptFilter) -> Result<Vec<AttemptRow>, StoreError> {
+        self.read(|conn| read::attempts(conn, filter))
+    }
+
+    fn journal(&mut self, run: RunId) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.read(|conn| read::journal(conn, run))
+    }
+
+    fn pools(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError> {
+        self.read(read::pools)
+    }
+
+    fn set_pool(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError> {
+        self.write(|conn| {
+            conn.prepare_cached(texts::POOL_SET)?.execute(params![name, slots, now.0])?;
+            Ok(())
+        })
+        .map_err(|fault| self.place.store(fault))
+    }
+
+    fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {
+        self.read(|conn| read::result(conn, task_run))
+    }
+}

@@ -1,0 +1,81 @@
+//! The texts of all statements: one statement a file, named after what it does.
+//!
+//! `sql/common` is what every dialect understands: `$n` placeholders that appear in the order of
+//! their numbers (SQLite numbers them by appearance), plain integers, no clock, no dialect's own
+//! functions. What has to differ lies in a folder of its dialect under the same name.
+
+macro_rules! texts {
+    ($($name:ident = $file:literal;)+) => {
+        $(pub(super) const $name: &str = include_str!(concat!("sql/", $file, ".sql"));)+
+
+        /// Every text with its name, for the tests.
+        #[cfg(test)]
+        pub(super) const ALL: &[(&str, &str)] = &[$(($file, $name),)+];
+    };
+}
+
+texts! {
+    ATTEMPT_END = "common/attempt_end";
+    ATTEMPT_INSERT = "common/attempt_insert";
+    ATTEMPT_OF_RUN = "common/attempt_of_run";
+    ATTEMPT_OF_TASK_RUN = "common/attempt_of_task_run";
+    DAG_INSERT = "common/dag_insert";
+    DAG_KEYS = "common/dag_keys";
+    DAG_READ = "common/dag_read";
+    DAG_UPDATE = "common/dag_update";
+    DEPENDENCY_INSERT = "common/dependency_insert";
+    EDGE_OF_DAG = "common/edge_of_dag";
+    JOURNAL_INSERT = "common/journal_insert";
+    JOURNAL_OF_RUN = "common/journal_of_run";
+    LEASE_DROP = "common/lease_drop";
+    LEASE_DROP_ENDED = "common/lease_drop_ended";
+    LEASE_INSERT = "common/lease_insert";
+    LEASE_OF_RUN = "common/lease_of_run";
+    LEASE_STOP = "common/lease_stop";
+    NODE_BEAT = "common/node_beat";
+    NODE_INSERT = "common/node_insert";
+    NODE_OF_SCOPE = "common/node_of_scope";
+    NODE_READ = "common/node_read";
+    NODE_STOP = "common/node_stop";
+    POOL_LIST = "common/pool_list";
+    POOL_SET = "common/pool_set";
+    POOL_USE = "common/pool_use";
+    RUN_INSERT = "common/run_insert";
+    RUN_LIST = "common/run_list";
+    RUN_MOVE = "common/run_move";
+    RUN_READ = "common/run_read";
+    RUN_SCHEDULE_INSERT = "common/run_schedule_insert";
+    RUN_SCOPE_MOVE = "common/run_scope_move";
+    RUN_TIMED = "common/run_timed";
+    SCHEDULE_BIND = "common/schedule_bind";
+    SCHEDULE_INSERT = "common/schedule_insert";
+    SCHEDULE_OF_DAG = "common/schedule_of_dag";
+    SCHEDULE_REBIND = "common/schedule_rebind";
+    SCHEDULE_REMOVE = "common/schedule_remove";
+    SCHEDULE_UPDATE = "common/schedule_update";
+    SCOPE_HELD = "common/scope_held";
+    SCOPE_INSERT = "common/scope_insert";
+    SCOPE_READ = "common/scope_read";
+    SCOPE_TAKE = "common/scope_take";
+    SEQUENCE_MOVE = "common/sequence_move";
+    SEQUENCE_READ = "common/sequence_read";
+    TASK_ACTIVATE = "common/task_activate";
+    TASK_FREE_RESOURCE = "common/task_free_resource";
+    TASK_ID = "common/task_id";
+    TASK_INSERT = "common/task_insert";
+    TASK_OF_DAG = "common/task_of_dag";
+    TASK_REMOVE = "common/task_remove";
+    TASK_RESOURCE = "common/task_resource";
+    TASK_RUN_COUNTS = "common/task_run_counts";
+    TASK_RUN_INSERT = "common/task_run_insert";
+    TASK_RUN_OF_RUN = "common/task_run_of_run";
+    TASK_RUN_PROGRESS = "common/task_run_progress";
+    TASK_RUN_RESULT = "common/task_run_result";
+    TASK_RUN_STALE = "common/task_run_stale";
+    TASK_RUN_VIEW = "common/task_run_view";
+    VERSION_ID = "common/version_id";
+    VERSION_INSERT = "common/version_insert";
+    VERSION_LIST = "common/version_list";
+    VERSION_OF_DAG = "common/version_of_dag";
+    VERSION_READ = "common/version_read";
+}

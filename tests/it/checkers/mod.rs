@@ -1,0 +1,1 @@
+//! Invariants, one a file.

@@ -1,0 +1,298 @@
+//! Rules in text: a world, what happens, and what is to be seen then.
+//!
+//! A world is one task a line: `name <- upstreams : policy`. An upstream with `?` is a COMPLETED
+//! edge, with `~` a WEAK one. Events are those of [`Bench::happen`]; after each of them what is
+//! ready is started. What is expected is one word a task: `a=RETRY_WAIT#2(EXIT_1)`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mainspring::engine::{
+    Decision, Event, NewRun, Plan, PlannedTask, Report, RerunWhat, TaskRunRef, World, apply,
+    decide, explain,
+};
+use mainspring::graph::Graph;
+use mainspring::model::{
+    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, NodeId, Outcome, RunId, TaskDef,
+    TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
+};
+
+use crate::sim::rows::MemoryRows;
+
+/// Time zero of the benches: a whole number of seconds, so that text is short.
+pub const START: Instant = Instant::from_secs(1_000_000);
+
+pub struct Bench {
+    pub world: World,
+    pub rows: MemoryRows,
+    pub now: Instant,
+    pub names: Vec<String>,
+    pub last: Decision,
+    /// Seconds since START at which attempts of each task started.
+    pub started: BTreeMap<String, Vec<i64>>,
+    tokens: BTreeMap<(u32, u32), Token>,
+    refused: Vec<String>,
+    slots: u32,
+    node: i64,
+}
+
+/// Carries out the events in a run of this plan and compares.
+pub fn check(world: &str, events: &[&str], expect: &str) {
+    let mut bench = Bench::new(world);
+    bench.all(events);
+    assert_eq!(
+        bench.states(),
+        expect.split_whitespace().collect::<Vec<_>>().join(" "),
+        "{events:?}"
+    );
+}
+
+pub fn task(name: &str, policy: TaskPolicy) -> PlannedTask {
+    let text = serde_json::json!({"name": name, "type": "noop", "policy": policy});
+    let def: TaskDef = serde_json::from_value(text).unwrap();
+    PlannedTask { task_id: TaskId(1), version_id: TaskVersionId(1), def: Arc::new(def) }
+}
+
+pub fn plan(tasks: Vec<PlannedTask>, edges: &[(u32, u32)], kinds: Vec<EdgeKind>) -> Arc<Plan> {
+    let tasks: Vec<PlannedTask> = (1..)
+        .zip(tasks)
+        .map(|(id, task)| PlannedTask {
+            task_id: TaskId(id),
+            version_id: TaskVersionId(id),
+            ..task
+        })
+        .collect();
+    let graph = Graph::new(tasks.len(), edges).unwrap();
+    Arc::new(Plan { dag_id: DagId(1), dag: "d".into(), tasks, graph, edge_kinds: kinds })
+}
+
+pub fn new_run(plan: &Arc<Plan>) -> NewRun {
+    NewRun {
+        plan: plan.clone(),
+        nominal_at: START,
+        biz_date: Date(10),
+        interval: (START, START),
+        timezone: "UTC".into(),
+        trigger: Trigger::Manual,
+        timed: false,
+        interactive: false,
+        requested_by: None,
+        params: Default::default(),
+        schedule_id: None,
+        only: None,
+    }
+}
+
+fn parse(text: &str) -> (Arc<Plan>, Vec<String>) {
+    let lines: Vec<&str> =
+        text.split(['\n', ';']).map(str::trim).filter(|l| !l.is_empty()).collect();
+    let name = |line: &str| line.split(['<', ':']).next().unwrap().trim().to_owned();
+    let names: Vec<String> = lines.iter().map(|line| name(line)).collect();
+    let (mut tasks, mut edges, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, line) in (0u32..).zip(&lines) {
+        let (head, policy) = line.split_once(':').unwrap_or((line, ""));
+        for up in head.split_once("<-").map_or("", |(_, up)| up).split_whitespace() {
+            let kind = match up.chars().last() {
+                Some('?') => EdgeKind::Completed,
+                Some('~') => EdgeKind::Weak,
+                _ => EdgeKind::Success,
+            };
+            let up = up.trim_end_matches(['?', '~']);
+            edges.push((names.iter().position(|name| name == up).unwrap() as u32, index));
+            kinds.push(kind);
+        }
+        tasks.push(task(&names[index as usize], parse_policy(policy)));
+    }
+    (plan(tasks, &edges, kinds), names)
+}
+
+fn parse_policy(text: &str) -> TaskPolicy {
+    let mut policy = TaskPolicy { max_attempts: Some(1), grace_ms: 1_000, ..TaskPolicy::default() };
+    for word in text.split_whitespace() {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        let number = || value.parse::<i64>().unwrap();
+        match key {
+            "max" => policy.max_attempts = Some(number() as u32),
+            "default" => policy.max_attempts = None,
+            "losses" => policy.max_losses = number() as u32,
+            "fixed" => {
+                (policy.retry_backoff, policy.retry_interval_ms) = (Backoff::Fixed, number())
+            }
+            "exp" => policy.retry_interval_ms = number(),
+            "on" => policy.retry_on = Some(value.split(',').map(str::to_owned).collect()),
+            "timeout" => policy.timeout_ms = Some(number()),
+            "grace" => policy.grace_ms = number(),
+            "once" => policy.idempotent = false,
+            "dedup" => policy.dedup_key = Some("k".into()),
+            "prio" => policy.priority = number() as u8,
+            "slots" => policy.slots = number() as u32,
+            "pool" => policy.pool = Some(value.into()),
+            other => panic!("no policy {other}"),
+        }
+    }
+    policy
+}
+
+impl Bench {
+    /// A world with one run of this plan, nothing started yet; `slots=n` as first line.
+    pub fn new(text: &str) -> Bench {
+        Bench::with(text, |_| {})
+    }
+
+    /// The same with changes to what is asked for.
+    pub fn with(text: &str, change: impl FnOnce(&mut NewRun)) -> Bench {
+        let (first, rest) = text.split_once([';', '\n']).unwrap_or((text, ""));
+        let (slots, text) = match first.trim().strip_prefix("slots=") {
+            Some(slots) => (slots.parse().unwrap(), rest),
+            None => (100, text),
+        };
+        let (plan, names) = parse(text);
+        let mut bench = Bench {
+            world: MemoryRows::new().world(slots, NodeId(1)),
+            rows: MemoryRows::new(),
+            now: START,
+            names,
+            last: Decision::default(),
+            started: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            refused: Vec::new(),
+            slots,
+            node: 1,
+        };
+        let mut new = new_run(&plan);
+        change(&mut new);
+        bench.event(&Event::CreateRun(new));
+        bench
+    }
+
+    pub fn all(&mut self, events: &[&str]) {
+        self.event(&Event::Dispatch);
+        for event in events {
+            self.happen(event);
+        }
+    }
+
+    /// Decides, commits and applies; a refusal is kept to be looked at.
+    pub fn event(&mut self, event: &Event) {
+        match decide(&self.world, event, self.now) {
+            Ok(decision) => {
+                self.rows.commit(&decision).unwrap();
+                apply(&mut self.world, &decision).unwrap();
+                for start in &decision.starts {
+                    let at = (start.at.index, start.attempt.attempt_no);
+                    self.tokens.insert(at, start.attempt.token);
+                    let name = self.names[start.at.index as usize].clone();
+                    self.started.entry(name).or_default().push((self.now - START) / 1_000_000);
+                }
+                self.last = decision;
+            }
+            Err(refusal) => self.refused.push(refusal.to_string()),
+        }
+    }
+
+    fn at(&self, name: &str) -> TaskRunRef {
+        let index = self.names.iter().position(|known| known == name);
+        TaskRunRef {
+            run: RunId(1),
+            index: index.unwrap_or_else(|| panic!("no task {name}")) as u32,
+        }
+    }
+
+    /// `+5` seconds pass with a tick at each timer; `a ok`, `a fail CODE`, `a lost`, `a timeout`,
+    /// `a hung` (failed, thread still runs), `a released`, `a ok#1` (as attempt 1); `cancel [a]`,
+    /// `rerun failed`, `rerun a`, `rerun a+`, `interrupt`, `nodelost`, `crash`.
+    pub fn happen(&mut self, text: &str) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if let Some(seconds) = text.strip_prefix('+') {
+            return self.pass(seconds.parse().unwrap());
+        }
+        let run = RunId(1);
+        match words[..] {
+            ["cancel"] => self.event(&Event::Cancel { run, only: None, grace_ms: None }),
+            ["kill"] => self.event(&Event::Cancel { run, only: None, grace_ms: Some(0) }),
+            ["cancel", name] => {
+                let only = Some(vec![self.at(name).index]);
+                self.event(&Event::Cancel { run, only, grace_ms: None });
+            }
+            ["rerun", "failed"] => self.event(&Event::Rerun { run, what: RerunWhat::Failed }),
+            ["rerun", name] => {
+                let index = vec![self.at(name.trim_end_matches('+')).index];
+                let what = match name.ends_with('+') {
+                    true => RerunWhat::WithDownstream(index),
+                    false => RerunWhat::Only(index),
+                };
+                self.event(&Event::Rerun { run, what });
+            }
+            ["interrupt"] => self.event(&Event::Interrupt { grace_ms: 1_000 }),
+            ["nodelost"] => self.event(&Event::NodeLost { node: NodeId(self.node) }),
+            ["crash"] => {
+                let old = NodeId(self.node);
+                self.node += 1;
+                self.world = self.rows.world(self.slots, NodeId(self.node));
+                self.event(&Event::NodeLost { node: old });
+            }
+            [name, what, ref rest @ ..] => self.report(name, what, rest.first().copied()),
+            _ => panic!("no event {text}"),
+        }
+        self.event(&Event::Dispatch);
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        let until = self.now + seconds * 1_000_000;
+        while let Some(wake) = self.world.next_wake().filter(|wake| *wake <= until) {
+            self.now = self.now.max(wake);
+            self.event(&Event::Tick);
+            self.event(&Event::Dispatch);
+        }
+        self.now = until;
+    }
+
+    fn report(&mut self, name: &str, what: &str, code: Option<&str>) {
+        let at = self.at(name);
+        let (what, no) = what.split_once('#').map_or((what, None), |(w, no)| (w, no.parse().ok()));
+        let current = self.world.task_run(at).unwrap().progress.attempt_no;
+        let attempt_no: u32 = no.unwrap_or(current);
+        let token = self.tokens[&(at.index, attempt_no)];
+        if what == "released" {
+            return self.event(&Event::AttemptReleased { at, attempt_no, token });
+        }
+        let outcome = match what {
+            "ok" => Outcome::Success,
+            "fail" | "hung" => Outcome::Failed,
+            "timeout" => Outcome::Timeout,
+            "lost" => Outcome::Lost,
+            other => panic!("no outcome {other}"),
+        };
+        let record =
+            AttemptRecord { error_code: code.map(str::to_owned), ..AttemptRecord::default() };
+        let released = what != "hung";
+        let result = (outcome == Outcome::Success).then(|| Arc::from("1"));
+        let report =
+            Report { at, attempt_no, token, outcome, result, result_uri: None, record, released };
+        self.event(&Event::AttemptEnded(report));
+    }
+
+    /// One word a task, and the run's state at the end; `*` marks what is stale.
+    pub fn states(&self) -> String {
+        let run = self.world.run(RunId(1)).unwrap();
+        let word = |(name, index): (&String, u32)| {
+            let p = &run.task_run(index).progress;
+            let mut word = format!("{name}={}#{}", p.state, p.attempt_no);
+            match p.blocked_by.and_then(|root| run.index_of(root)) {
+                Some(root) => word.push_str(&format!("(by {})", self.names[root as usize])),
+                None => p.code.iter().for_each(|code| word.push_str(&format!("({code})"))),
+            }
+            word + if p.stale { "*" } else { "" }
+        };
+        let words: Vec<String> = self.names.iter().zip(0..).map(word).collect();
+        format!("{} run={}", words.join(" "), run.row.state).trim_start().to_owned()
+    }
+
+    pub fn why(&self, name: &str) -> String {
+        explain(&self.world, self.at(name), self.now).unwrap().to_string()
+    }
+
+    pub fn refused(&self) -> &str {
+        self.refused.last().map_or("", String::as_str)
+    }
+}

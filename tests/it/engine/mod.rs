@@ -1,0 +1,9 @@
+//! The rules of the engine, in rows of text.
+
+pub mod bench;
+mod blocking;
+mod explaining;
+mod large;
+mod queue;
+mod retries;
+mod stops;

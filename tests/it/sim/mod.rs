@@ -1,0 +1,3 @@
+//! Seeded worlds under faults.
+
+pub mod rows;

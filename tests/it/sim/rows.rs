@@ -1,0 +1,151 @@
+//! Rows: what a store would remember of the decisions committed to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mainspring::engine::{Decision, Plan, World};
+use mainspring::model::journal::{self, Entry};
+use mainspring::model::{
+    DagId, Instant, LeaseRow, NodeId, Outcome, RunId, RunRow, ScopeId, TaskRunId, TaskRunRow,
+};
+
+/// A run as it is stored.
+#[derive(Clone)]
+pub struct Stored {
+    pub row: RunRow,
+    pub cancel_requested: bool,
+    pub plan: Arc<Plan>,
+    pub task_runs: BTreeMap<TaskRunId, TaskRunRow>,
+    pub leases: BTreeMap<TaskRunId, LeaseRow>,
+    pub journal: Vec<Vec<u8>>,
+}
+
+/// The fold of all decisions.
+#[derive(Clone, Default)]
+pub struct MemoryRows {
+    pub runs: BTreeMap<RunId, Stored>,
+    timed: BTreeSet<(DagId, Instant)>,
+    /// Outcome of each attempt; none while it is open.
+    pub attempts: BTreeMap<(TaskRunId, u32), Option<Outcome>>,
+    next: (i64, i64),
+}
+
+impl MemoryRows {
+    pub fn new() -> MemoryRows {
+        MemoryRows { next: (1, 1), ..MemoryRows::default() }
+    }
+
+    /// Writes a decision, all or nothing as far as a test needs it.
+    pub fn commit(&mut self, decision: &Decision) -> Result<(), String> {
+        for create in &decision.creates {
+            let row = create.row.clone();
+            if row.timed && !self.timed.insert((row.dag_id, row.nominal_at)) {
+                return Err(format!("a second run for {}", row.nominal_at));
+            }
+            self.next = (row.id.0 + 1, row.first_task_run_id.offset(row.task_count).0);
+            let plan = create.plan.0.clone();
+            let rows = plan.task_run_rows(&row).into_iter().map(|row| (row.id, row)).collect();
+            let stored = Stored {
+                row,
+                cancel_requested: false,
+                plan,
+                task_runs: rows,
+                leases: BTreeMap::new(),
+                journal: Vec::new(),
+            };
+            self.runs.insert(stored.row.id, stored);
+        }
+        let mut entries: BTreeMap<RunId, Vec<Entry>> = BTreeMap::new();
+        for to in &decision.moves {
+            let row = self.run(to.at.run)?.task_runs.get_mut(&to.id).ok_or("no such row")?;
+            if row.progress.state != to.from || row.progress.revision + 1 != to.to.revision {
+                return Err(format!("{:?} is not where {to:?} says", row.progress));
+            }
+            row.progress = to.to.clone();
+            entries.entry(to.at.run).or_default().push(Entry::Moved {
+                task_run: to.id,
+                from: to.from,
+                to: to.to.state,
+                attempt_no: to.to.attempt_no,
+                when: to.when,
+                code: to.to.code.clone(),
+            });
+        }
+        for late in &decision.late {
+            let first = self.run(late.at.run)?.row.first_task_run_id;
+            entries.entry(late.at.run).or_default().push(Entry::Late {
+                task_run: first.offset(late.at.index),
+                outcome: late.outcome,
+                attempt_no: late.attempt_no,
+                when: late.when,
+            });
+        }
+        for start in &decision.starts {
+            let attempt = &start.attempt;
+            let key = (attempt.task_run_id, attempt.attempt_no);
+            if self.attempts.insert(key, None).is_some() {
+                return Err(format!("attempt {key:?} exists already"));
+            }
+            let lease = LeaseRow {
+                task_run_id: attempt.task_run_id,
+                attempt_no: attempt.attempt_no,
+                token: attempt.token,
+                node_id: attempt.node_id,
+                pool: attempt.pool.clone(),
+                slots: attempt.slots,
+                stop_reason: None,
+            };
+            if self.run(start.at.run)?.leases.insert(lease.task_run_id, lease).is_some() {
+                return Err(format!("{key:?} has a lease already"));
+            }
+        }
+        for stop in &decision.stops {
+            let lease = self.run(stop.at.run)?.leases.get_mut(&stop.id).ok_or("no lease")?;
+            lease.stop_reason = Some(stop.stop.reason);
+        }
+        for end in &decision.ends {
+            let key = (end.end.task_run_id, end.end.attempt_no);
+            let open = self.attempts.get_mut(&key).filter(|outcome| outcome.is_none());
+            *open.ok_or(format!("{key:?} is not open"))? = Some(end.end.outcome);
+            if end.released {
+                self.run(end.at.run)?.leases.remove(&key.0);
+            }
+        }
+        for at in &decision.releases {
+            let stored = self.run(at.run)?;
+            let id = stored.row.first_task_run_id.offset(at.index);
+            stored.leases.remove(&id).ok_or("no lease to drop")?;
+        }
+        for (at, id) in &decision.stale {
+            let row = self.run(at.run)?.task_runs.get_mut(id).ok_or("no such row")?;
+            row.progress.stale = true;
+        }
+        for to in &decision.run_moves {
+            let stored = self.run(to.run)?;
+            stored.row.state = to.to;
+            stored.row.finished_at = to.finished_at;
+            stored.cancel_requested = to.cancel_requested;
+        }
+        for (run, entries) in entries {
+            let stored = self.run(run)?;
+            stored.journal.push(journal::pack(stored.row.first_task_run_id, &entries));
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, run: RunId) -> Result<&mut Stored, String> {
+        self.runs.get_mut(&run).ok_or(format!("no run {run}"))
+    }
+
+    /// The world that these rows make for a process that comes up on this node.
+    pub fn world(&self, default_slots: u32, node: NodeId) -> World {
+        let mut world = World::new(self.next, default_slots, node, ScopeId(1));
+        for stored in self.runs.values() {
+            let task_runs = stored.task_runs.values().cloned().collect();
+            let leases = stored.leases.values().cloned().collect();
+            let (row, plan) = (stored.row.clone(), stored.plan.clone());
+            world.load(row, stored.cancel_requested, plan, task_runs, leases).unwrap();
+        }
+        world
+    }
+}
