@@ -21,11 +21,10 @@ with ms.Dag("d") as dag:
     def after(x): ...
     after(work())
 def tell():
-    while dag.runs()[0]["work"].state != "RUNNING": time.sleep(0.01)
+    while not dag.runs() or dag.runs()[0]["work"].state != "RUNNING": time.sleep(0.01)
     sys.__stdout__.write("started\\n"); sys.__stdout__.flush()
-run = dag.run("2013-01-15", wait=False)
-tell()
-run.wait()
+threading.Thread(target=tell, daemon=True).start()
+dag.run("2013-01-15")
 """
 
 BODIES = {
