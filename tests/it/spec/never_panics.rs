@@ -128,7 +128,7 @@ fn settled(spec: &Value) {
         Ok(dag) => {
             let text = serde_json::to_string(&dag).unwrap();
             assert_eq!(serde_json::from_str::<DagDef>(&text).unwrap(), dag);
-            let _ = params::bind_dag(&dag, &Map::new());
+            let _ = params::bind_dag(&dag.key, dag.tasks.iter(), &Map::new());
         }
     }
 }

@@ -51,7 +51,7 @@ fn required_parameters_and_their_values() {
     accepted(&spec);
     // 2: required, no default, manual: accepted, and refused when the run is asked for.
     let dag = accepted(&with_schema(false, required));
-    let problems = bind_dag(&dag, &Map::new()).unwrap_err();
+    let problems = bind_dag("flights", dag.tasks.iter(), &Map::new()).unwrap_err();
     assert_eq!(
         (problems[0].code, problems[0].place.as_str()),
         ("missing_parameter", "flights.clean.region")
@@ -61,7 +61,9 @@ fn required_parameters_and_their_values() {
         true,
         json!({"name": "region", "type": "str", "nullable": true, "default": null}),
     ));
-    assert_eq!(bind_dag(&dag, &Map::new()).unwrap()[1]["region"], Value::Null);
+    assert!(bind_dag("flights", dag.tasks.iter(), &Map::new()).unwrap().is_empty());
+    let bound = bind(&dag.tasks[1].param_schema, &Map::new(), "flights.clean").unwrap();
+    assert_eq!(bound["region"], Value::Null);
     let text = serde_json::to_string(&dag).unwrap();
     assert_eq!(serde_json::from_str::<mainspring::model::DagDef>(&text).unwrap(), dag);
     // 4: a default that violates its own type.
