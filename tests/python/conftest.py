@@ -1,11 +1,8 @@
 """What every Python test has: a database of its own, and warnings that are errors."""
 
-import mainspring as ms
 import pytest
 
-
-def pytest_configure(config):
-    config.addinivalue_line("filterwarnings", "error")
+import mainspring as ms
 
 
 @pytest.fixture(autouse=True)
