@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::de::Error as _;
 
 use super::Problem;
+use super::json::printable;
 
 /// A calendar date, such as a business date; ISO text outside (model.md section 1).
 ///
@@ -60,7 +61,7 @@ impl Date {
     /// `bad_date` for any other form, and for days that do not exist.
     pub fn parse(text: &str) -> Result<Date, Problem> {
         let refuse = || {
-            let shown: String = text.chars().take(40).collect();
+            let shown: String = printable(text).chars().take(40).collect();
             Problem::new("bad_date", "", format!("`{shown}` is not a date"))
                 .hint("dates are written yyyy-mm-dd, such as 2024-02-29")
         };

@@ -288,7 +288,7 @@ impl Driver {
                 Some(Message::Cancel { run, only, grace_ms })
             }
             Message::Explain(at, reply) => {
-                let text = self.world.task_run(at).map(|t| t.progress.state.to_string());
+                let text = engine::explain(&self.world, at, now).map(|found| found.to_string());
                 let _ = reply.send(text);
                 None
             }
@@ -372,7 +372,10 @@ impl Driver {
             params,
         };
         let gone: Vec<_> = stored.leases.iter().map(|lease| lease.node_id).collect();
-        self.load(&stored, Arc::clone(&plan));
+        if let Err(broken) = self.load(&stored, Arc::clone(&plan)) {
+            let _ = reply.send(Err(SessionError::Store(broken.to_string())));
+            return None;
+        }
         let driven = Driven {
             plan: Arc::clone(&plan),
             info: Arc::new(info),
@@ -399,14 +402,14 @@ impl Driver {
         Some(Message::Adopt(Adopt { stored, plan, host, rerun, reply }))
     }
 
-    fn load(&mut self, stored: &StoredRun, plan: Arc<Plan>) {
+    fn load(&mut self, stored: &StoredRun, plan: Arc<Plan>) -> Result<(), engine::Broken> {
         self.world.load(
             stored.row.clone(),
             stored.cancel_requested,
             plan,
             stored.task_runs.clone(),
             stored.leases.clone(),
-        );
+        )
     }
 
     fn decide(&mut self, event: &Event, turn: &mut Turn, now: Instant) {
@@ -568,7 +571,9 @@ impl Driver {
             self.runs.iter().map(|(run, driven)| (*run, Arc::clone(&driven.plan))).collect();
         for (run, plan) in runs {
             match self.store.stored_run(run)? {
-                Some(stored) => self.load(&stored, plan),
+                Some(stored) => {
+                    self.load(&stored, plan).map_err(|e| StoreError::Other(e.to_string()))?;
+                }
                 // Decided, but never committed.
                 None => {
                     self.runs.remove(&run);

@@ -8,12 +8,12 @@
 )]
 
 mod calendar;
+mod checkers;
+mod engine;
 mod graph;
 mod model;
 mod policy;
+mod sim;
 mod spec;
 #[cfg(feature = "sqlite")]
 mod store;
-mod checkers;
-mod engine;
-mod sim;

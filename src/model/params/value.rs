@@ -6,7 +6,7 @@ use super::{Param, ParamType};
 use crate::model::json::{self, DEEPEST, LARGEST, kind_of, nearest, shown};
 use crate::model::{Date, Problem, duration};
 
-/// Whole numbers up to here are exact as floats.
+/// Whole numbers below this are exact as floats; this one may have been rounded to.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The value as the handler gets it, or why it does not fit.
@@ -122,7 +122,7 @@ fn int(number: &Number, place: &str) -> Result<Value, Problem> {
         return Ok(Value::Number(number.clone()));
     }
     match number.as_f64() {
-        Some(float) if float.fract() == 0.0 && float.abs() <= EXACT && number.is_f64() => {
+        Some(float) if float.fract() == 0.0 && float.abs() < EXACT && number.is_f64() => {
             Ok(Value::from(float as i64))
         }
         Some(float) if float.fract() != 0.0 => {
@@ -142,7 +142,7 @@ fn float(number: &Number, place: &str) -> Result<Value, Problem> {
         return Ok(Value::Number(number.clone()));
     }
     match number.as_f64() {
-        Some(float) if float.abs() <= EXACT => Ok(Value::from(float)),
+        Some(float) if float.abs() < EXACT => Ok(Value::from(float)),
         _ => {
             let message = format!("{number} is not exact as a float");
             Err(Problem::new("out_of_range", place, message))

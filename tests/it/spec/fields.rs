@@ -92,3 +92,12 @@ fn retries_and_repeats() {
     spec["tasks"][1]["idempotent"] = json!(false);
     assert_eq!(accepted(&spec).tasks[1].policy.max_attempts, Some(1));
 }
+
+/// Without serde_json's `float_roundtrip` this number comes back as its neighbour, and the
+/// definition as a new version.
+#[test]
+fn floats_survive_being_stored() {
+    let dag = accepted(&clean_with(json!({"params": {"rate": 2.886247644480609e-202}})));
+    let text = serde_json::to_string(&dag).unwrap();
+    assert_eq!(serde_json::from_str::<mainspring::model::DagDef>(&text).unwrap(), dag);
+}

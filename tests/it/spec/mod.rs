@@ -1,6 +1,11 @@
 //! From the form an author writes to a definition, or to everything that is wrong with it.
 
+mod edges;
 mod fields;
+mod kinds;
+mod names;
+mod never_panics;
+mod params;
 
 use mainspring::engine::check_definition;
 use mainspring::model::{DagDef, Problem};

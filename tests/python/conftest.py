@@ -1,0 +1,18 @@
+"""What every Python test has: a database of its own, and warnings that are errors."""
+
+import pytest
+
+import mainspring as ms
+
+
+def pytest_configure(config):
+    config.addinivalue_line("filterwarnings", "error")
+
+
+@pytest.fixture(autouse=True)
+def database(monkeypatch):
+    """An empty database in a folder of its own; nothing of this machine's settings."""
+    for name in ("MAINSPRING_DATABASE", "MAINSPRING_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with ms.testing.isolated() as folder:
+        yield folder / "mainspring.db"
