@@ -13,6 +13,8 @@ mod engine;
 mod graph;
 mod model;
 mod policy;
+#[cfg(feature = "runtime")]
+mod runtime;
 mod sim;
 mod spec;
 #[cfg(feature = "sqlite")]
