@@ -114,6 +114,11 @@ fn a_rerun_is_of_what_is_final() {
 fn a_rerun_takes_the_cancel_back() {
     check(
         "a; b <- a",
+        &["cancel", "a ok", "rerun failed", "a fail X"],
+        "a=FAILED#2(X) b=BLOCKED#0(by a) run=FAILED",
+    );
+    check(
+        "a; b <- a",
         &["cancel", "a ok", "rerun failed", "a ok", "b ok"],
         "a=SUCCESS#2 b=SUCCESS#1 run=SUCCESS",
     );
