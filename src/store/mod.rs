@@ -6,17 +6,20 @@
 mod batch;
 mod definition;
 mod error;
+mod memory;
 mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "sqlite")]
 mod texts;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use batch::{Batch, CreatedRun, Ended, NextIds, Progressed};
 pub use error::{Changed, CommitError, StoreError};
+pub use memory::MemoryStore;
 pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Violation};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
