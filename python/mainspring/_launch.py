@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 GRACE = 0.8
 """Seconds that handlers have to stop after Ctrl-C."""
 
+LOOK = 0.1
+"""Seconds between two looks at a run of another process."""
+
 LAST_WAIT = 0.95
 """Seconds from Ctrl-C until it is raised, whatever a handler does."""
 
@@ -104,6 +107,19 @@ def _follow(here: Session, run: Run, progress: "bool | None", timeout: "float | 
         return follow(here.core, run, always=bool(progress), timeout=timeout)
     finally:
         run.refresh()
+
+
+def look_on(run: Run, timeout: "float | None") -> bool:
+    """Wait for a run that another process drives, by looking at the database."""
+    import time
+
+    end = None if timeout is None else time.monotonic() + timeout
+    while run.state == "RUNNING":
+        left = LOOK if end is None else min(LOOK, end - time.monotonic())
+        if left <= 0:
+            return False
+        time.sleep(left)
+    return True
 
 
 def _stop(here: Session, run: Run, stop: KeyboardInterrupt) -> None:

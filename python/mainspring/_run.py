@@ -269,14 +269,19 @@ class Run:
     def wait(self, timeout: "float | None" = None, *, progress: "bool | None" = False) -> bool:
         """Wait until nothing in it can move, or for ``timeout`` seconds.
 
+        Ctrl-C cancels a run of this process; it leaves a run of another process alone.
+
         Returns
         -------
         bool
             Whether it has ended.
         """
-        from mainspring._launch import watch
+        from mainspring._launch import look_on, watch
 
-        return watch(session(self.database), self, progress, timeout)
+        here = opened(self.database)
+        if here is None or self.id not in here.known:
+            return look_on(self, timeout)
+        return watch(here, self, progress, timeout)
 
     def cancel(self, tasks: "Any" = None, *, grace: "float | None" = None) -> "Run":
         """Cancel it, or some of its tasks; ``grace`` seconds until a handler is given up."""
