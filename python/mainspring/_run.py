@@ -228,7 +228,9 @@ class Run:
 
     def explain(self, task: "Any") -> str:
         """Say in words why a task is in its state, and what it waits for."""
-        return session(self.database).core.explain(self.id, self[task].task)
+        found = self[task]
+        why = session(self.database).core.explain(self.id, found.task)
+        return why or f"{self.dag}.{found.task} is {found.state}"
 
     # Verbs
 
