@@ -145,9 +145,9 @@ class Session:
         """{"state", "counts": {state: n}, "total", "running": [task names, at most 8]}; live."""
     def exception(self, run_id: int, task: str) -> BaseException | None:
         """The author's own exception of the newest attempt that failed in this process."""
-    def explain(self, run_id: int, task: str) -> str: ...
+    def explain(self, run_id: int, task: str) -> str | None: ...
     def set_pool(self, name: str, slots: int) -> None: ...
-    def close(self) -> None:
+    def close(self, grace: float = 1.0) -> None:
         """Stop: live attempts are interrupted, threads joined. Safe to call twice."""
 
 @final
