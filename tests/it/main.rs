@@ -9,6 +9,7 @@
 
 mod calendar;
 mod checkers;
+mod documents;
 mod engine;
 mod graph;
 mod model;
@@ -17,3 +18,4 @@ mod sim;
 mod spec;
 #[cfg(feature = "sqlite")]
 mod store;
+mod walls;
