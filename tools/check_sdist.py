@@ -9,7 +9,7 @@ archive = pathlib.Path(sys.argv[1])
 with tarfile.open(archive) as opened:
     names = {"/".join(member.name.split("/")[1:]) for member in opened if member.isfile()}
 
-wanted = {"Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE"}
+wanted = {"Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE", "NOTICE"}
 for folder in ("src", "python/mainspring"):
     for path in (root / folder).rglob("*"):
         if path.is_file() and path.suffix not in (".so", ".pyc"):

@@ -22,7 +22,9 @@ assert native == ["mainspring/_mainspring.abi3.so"], native
 assert "-cp310-abi3-" in wheel.name, wheel.name
 for name in ("mainspring/py.typed", "mainspring/_mainspring.pyi", "mainspring/cli/__init__.py"):
     assert name in names, f"{name} is missing"
-assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names), "no licence"
+for name in ("LICENSE", "NOTICE"):
+    found = [path for path in names if path.endswith(f".dist-info/licenses/{name}")]
+    assert found, f"{name} is missing"
 foreign = [name for name in names if not name.startswith(("mainspring/", "mainspring-"))]
 assert foreign == [], f"does not belong into a wheel: {foreign}"
 assert not [name for name in names if "/tests/" in name or name.endswith((".rs", ".pyc"))]

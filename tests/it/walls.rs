@@ -154,8 +154,10 @@ fn a_floor_uses_only_what_its_row_allows() {
                 if known && !floor.may_use(used, item) {
                     let item = item.map(|item| format!("::{item}")).unwrap_or_default();
                     let file = shown(&path);
-                    broken
-                        .push(format!("{file}:{line} uses crate::{used}{item}\n    {}", floor.row()));
+                    broken.push(format!(
+                        "{file}:{line} uses crate::{used}{item}\n    {}",
+                        floor.row()
+                    ));
                 }
             }
             for (line, name) in source.crates(&crates) {
@@ -316,4 +318,35 @@ fn the_kernel_has_no_database_threads_or_python_in_its_tree() {
 fn the_runtime_knows_no_python_and_no_feature_brings_a_second_clock_library() {
     without(&tree(&["--features", "runtime"]), &["pyo3", "pythonize", "tokio"]);
     without(&tree(&["--all-features"]), &["tokio", "chrono", "chrono-tz", "time"]);
+}
+
+/// Licences that code we link may have: each asks for no more than a notice.
+const LICENCES: &[&str] = &["Apache-2.0", "MIT", "Unicode-3.0", "Unlicense", "Zlib"];
+
+#[test]
+fn what_is_linked_is_named_in_the_notice_and_asks_for_no_more() {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["tree", "--locked", "-e", "normal,no-proc-macro", "--prefix", "none"]);
+    // The same list on every machine.
+    command.args(["--target", "x86_64-unknown-linux-gnu"]);
+    command.args(["--all-features", "--format", "{p}|{l}"]).current_dir(root());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut linked = BTreeSet::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let (package, licence) = line.trim_end_matches(" (*)").split_once('|').unwrap();
+        let name = package.split(' ').next().unwrap();
+        if name != "mainspring" {
+            linked.insert(format!("{name}: {licence}"));
+        }
+        let words = licence.split(['(', ')', '/', ' ']).filter(|word| !word.is_empty());
+        for word in words.filter(|word| !["OR", "AND"].contains(word)) {
+            assert!(LICENCES.contains(&word), "{package} is under {licence}: read it first");
+        }
+    }
+    let notice = fs::read_to_string(root().join("NOTICE")).unwrap();
+    let named: BTreeSet<String> =
+        notice.lines().filter(|line| line.contains(": ")).map(str::to_owned).collect();
+    let wanted: Vec<&str> = linked.iter().map(String::as_str).collect();
+    assert!(named == linked, "the list at the end of NOTICE is to be:\n\n{}\n", wanted.join("\n"));
 }

@@ -233,12 +233,7 @@ fn tokens(text: &str) -> Vec<(usize, Token)> {
 }
 
 /// A text in plain quotes; where it ends.
-fn quoted(
-    chars: &[char],
-    from: usize,
-    found: &mut Vec<(usize, Token)>,
-    line: usize,
-) -> usize {
+fn quoted(chars: &[char], from: usize, found: &mut Vec<(usize, Token)>, line: usize) -> usize {
     let mut to = from + 1;
     while to < chars.len() && chars[to] != '"' {
         to += if chars[to] == '\\' { 2 } else { 1 };
