@@ -10,6 +10,7 @@
 
 mod calendar;
 mod checkers;
+mod documents;
 mod engine;
 mod graph;
 mod model;
@@ -20,3 +21,4 @@ mod sim;
 mod spec;
 #[cfg(feature = "sqlite")]
 mod store;
+mod walls;
