@@ -6,6 +6,7 @@
 mod batch;
 mod definition;
 mod error;
+mod memory;
 mod query;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 pub use batch::{Batch, CreatedRun, Ended, NextIds, Progressed};
 pub use error::{Changed, CommitError, StoreError};
+pub use memory::MemoryStore;
 pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Violation};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};

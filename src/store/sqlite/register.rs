@@ -54,7 +54,7 @@ pub(super) fn register(
         known.push(stored);
     }
     let changes_anything = known.iter().zip(&changes).any(|(known, tasks)| known.changes(tasks));
-    if changes_anything {
+    if changes_anything || !problems.is_empty() {
         problems.extend(definition::check(dags, &mut |key| edges_of(conn, key))?);
     }
     if !problems.is_empty() {

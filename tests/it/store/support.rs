@@ -249,3 +249,44 @@ pub fn ended(id: TaskRunId, no: u32, token: Token, outcome: Outcome, when: i64) 
     };
     Ended { end, released: true }
 }
+
+#[cfg(feature = "sqlite")]
+pub mod file {
+    //! Stores in files that are gone with the test.
+
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use mainspring::store::{SqliteOptions, SqliteStore};
+
+    /// A directory of one test.
+    pub struct Folder(PathBuf);
+
+    impl Folder {
+        pub fn new() -> Self {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let name = format!(
+                "mainspring-test-{}-{}",
+                std::process::id(),
+                COUNT.fetch_add(1, Ordering::Relaxed)
+            );
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+
+        pub fn file(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    pub fn open(path: impl AsRef<Path>) -> SqliteStore {
+        SqliteStore::open(path, SqliteOptions::default()).unwrap()
+    }
+}

@@ -1,1 +1,1 @@
-SELECT id, version, content_hash FROM task_version WHERE task_id = $1
+SELECT version, content_hash FROM task_version WHERE task_id = $1

@@ -1,0 +1,196 @@
+//! Writing a batch: everything is checked first, so that writing cannot stop half-way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Data;
+use crate::model::{AttemptRecord, AttemptRow, LeaseRow, RunId, TaskRunId};
+use crate::store::batch::Order;
+use crate::store::{Batch, Changed, CommitError, Ended};
+
+type Checked = Result<(), CommitError>;
+
+fn conflict(what: Changed) -> CommitError {
+    CommitError::Conflict { what }
+}
+
+impl Data {
+    pub(super) fn check(&self, batch: &Batch) -> Checked {
+        self.fence(batch.lease)?;
+        if batch.expected_ids().is_some_and(|expected| expected != self.next_ids()) {
+            return Err(CommitError::IdsMoved(self.next_ids()));
+        }
+        self.check_timed(batch)?;
+        for change in &batch.progressed {
+            let known = self.task_runs.get(&change.id);
+            if known.is_none_or(|row| row.progress.revision != change.expected_revision) {
+                return Err(conflict(Changed::TaskRun(change.id)));
+            }
+        }
+        let leases = self.check_attempts(batch)?;
+        check_pools(self, batch, &leases)?;
+        self.check_run_moves(batch)
+    }
+
+    fn check_timed(&self, batch: &Batch) -> Checked {
+        let mut timed: BTreeMap<_, RunId> = BTreeMap::new();
+        let known = self.runs.values().map(|(row, _)| row);
+        for row in known.chain(batch.created.iter().map(|run| &run.row)).filter(|row| row.timed) {
+            if let Some(first) = timed.insert((row.dag_id, row.nominal_at), row.id) {
+                return Err(CommitError::RunExists(first));
+            }
+        }
+        Ok(())
+    }
+
+    /// The leases as they will be, if every start and end is right.
+    fn check_attempts(&self, batch: &Batch) -> Result<BTreeMap<TaskRunId, LeaseRow>, CommitError> {
+        let order = Order::of(batch);
+        let mut leases = self.leases.clone();
+        let mut done = BTreeSet::new();
+        let mut end = |leases: &mut BTreeMap<_, _>, Ended { end, released }: &Ended, token| {
+            let at = (end.task_run_id, end.attempt_no);
+            if token != Some(end.token) || !done.insert(at) {
+                return Err(conflict(Changed::Attempt(at.0, at.1)));
+            }
+            if *released {
+                leases.remove(&end.task_run_id);
+            }
+            Ok(())
+        };
+        for ended in order.ends_before() {
+            let known = self.attempts.get(&(ended.end.task_run_id, ended.end.attempt_no));
+            let open = known.filter(|row| row.outcome.is_none()).map(|row| row.start.token);
+            end(&mut leases, ended, open)?;
+        }
+        order.releases_before().for_each(|id| drop(leases.remove(&id)));
+        let mut begun = BTreeMap::new();
+        for start in &batch.starts {
+            let at = (start.task_run_id, start.attempt_no);
+            let lease = LeaseRow {
+                task_run_id: start.task_run_id,
+                attempt_no: start.attempt_no,
+                token: start.token,
+                node_id: start.node_id,
+                pool: start.pool.clone(),
+                slots: start.slots,
+                stop_reason: None,
+            };
+            let is_taken = self.attempts.contains_key(&at)
+                || begun.insert(at, start.token).is_some()
+                || leases.insert(start.task_run_id, lease).is_some();
+            if is_taken {
+                return Err(conflict(Changed::Attempt(at.0, at.1)));
+            }
+        }
+        for ended in order.ends_after() {
+            let at = (ended.end.task_run_id, ended.end.attempt_no);
+            end(&mut leases, ended, begun.get(&at).copied())?;
+        }
+        order.releases_after().for_each(|id| drop(leases.remove(&id)));
+        for (id, reason) in &batch.stops {
+            if let Some(lease) = leases.get_mut(id) {
+                lease.stop_reason = Some(*reason);
+            }
+        }
+        Ok(leases)
+    }
+
+    fn check_run_moves(&self, batch: &Batch) -> Checked {
+        let created: BTreeSet<RunId> = batch.created.iter().map(|run| run.row.id).collect();
+        let mut states = BTreeMap::new();
+        for change in batch.run_moves.iter().filter(|change| !created.contains(&change.run)) {
+            let stored = self.runs.get(&change.run).map(|(row, _)| row.state);
+            if states.insert(change.run, change.to).or(stored) != Some(change.from) {
+                return Err(conflict(Changed::Run(change.run)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Slots that live attempts hold in a pool, and how many attempts those are.
+    pub(super) fn pool_use(&self, pool: &str) -> (u32, u32) {
+        pool_use(&self.leases, pool)
+    }
+
+    /// Writes what was checked.
+    pub(super) fn write(&mut self, batch: &Batch) {
+        // Not reached with an error: `check` came first, under the same lock.
+        let leases = self.check_attempts(batch).unwrap_or_default();
+        for run in &batch.created {
+            self.last.run = self.last.run.max(run.row.id.0);
+            self.runs.insert(run.row.id, (run.row.clone(), false));
+            for row in &run.task_runs {
+                self.last.task_run = self.last.task_run.max(row.id.0);
+                self.task_runs.insert(row.id, row.clone());
+            }
+        }
+        for change in &batch.progressed {
+            if let Some(row) = self.task_runs.get_mut(&change.id) {
+                row.progress = change.progress.clone();
+            }
+        }
+        for id in &batch.stale {
+            if let Some(row) = self.task_runs.get_mut(id) {
+                row.progress.stale = true;
+            }
+        }
+        for start in &batch.starts {
+            self.last.attempt += 1;
+            let row = AttemptRow {
+                id: self.last.attempt,
+                start: start.clone(),
+                outcome: None,
+                finished_at: None,
+                record: AttemptRecord::default(),
+            };
+            self.attempts.insert((start.task_run_id, start.attempt_no), row);
+        }
+        for Ended { end, .. } in &batch.ends {
+            if let Some(row) = self.attempts.get_mut(&(end.task_run_id, end.attempt_no)) {
+                row.outcome = Some(end.outcome);
+                row.finished_at = Some(end.finished_at);
+                row.record = end.record.clone();
+            }
+        }
+        self.leases = leases;
+        let created: BTreeSet<RunId> = batch.created.iter().map(|run| run.row.id).collect();
+        for change in &batch.run_moves {
+            if let Some((row, cancel_requested)) = self.runs.get_mut(&change.run) {
+                // A run that this batch made is written as it is at the end; only the flag is new.
+                if !created.contains(&change.run) {
+                    row.state = change.to;
+                    row.finished_at = change.finished_at;
+                }
+                *cancel_requested = change.cancel_requested;
+            }
+        }
+        for (run, entries) in &batch.journal {
+            self.journal.entry(*run).or_default().push(entries.clone());
+        }
+    }
+}
+
+fn pool_use(leases: &BTreeMap<TaskRunId, LeaseRow>, pool: &str) -> (u32, u32) {
+    leases
+        .values()
+        .filter(|lease| lease.pool.as_deref() == Some(pool))
+        .fold((0, 0), |(slots, count), lease| (slots + lease.slots, count + 1))
+}
+
+fn check_pools(data: &Data, batch: &Batch, leases: &BTreeMap<TaskRunId, LeaseRow>) -> Checked {
+    let mut mine: BTreeMap<&str, u32> = BTreeMap::new();
+    for start in &batch.starts {
+        if let Some(pool) = &start.pool {
+            *mine.entry(pool).or_insert(0) += start.slots;
+        }
+    }
+    for (pool, mine) in mine {
+        let capacity = data.pools.get(pool).copied().unwrap_or(0);
+        let (used, live) = pool_use(leases, pool);
+        if used > capacity && live > 1 {
+            let free = capacity.saturating_sub(used.saturating_sub(mine));
+            return Err(CommitError::PoolFull { pool: pool.into(), free });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! The store in plain maps: the oracle that the others are compared with.
+//!
+//! Clones share one memory, so that every thread can have one, as with a file.
+
+mod commit;
+mod read;
+mod register;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{
+    AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
+    RunSummary, Store, StoreError, StoredRun, TaskRunView, Violation,
+};
+use crate::model::{
+    AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, RunId, RunRow, ScheduleDef,
+    ScheduleId, ScopeId, ScopeLease, TaskDef, TaskId, TaskRunId, TaskRunRow, TaskVersionId,
+};
+
+/// A store that is gone with its last clone.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore {
+    data: Arc<Mutex<Data>>,
+}
+
+/// Everything. Each map is a table; ids count up from 1.
+#[derive(Clone, Debug, Default)]
+struct Data {
+    dags: BTreeMap<DagId, MemoryDag>,
+    tasks: BTreeMap<TaskId, MemoryTask>,
+    versions: BTreeMap<TaskVersionId, MemoryVersion>,
+    schedules: BTreeMap<ScheduleId, MemorySchedule>,
+    nodes: BTreeMap<NodeId, NodeRow>,
+    scopes: BTreeMap<ScopeId, ScopeLease>,
+    runs: BTreeMap<RunId, (RunRow, bool)>,
+    task_runs: BTreeMap<TaskRunId, TaskRunRow>,
+    attempts: BTreeMap<(TaskRunId, u32), AttemptRow>,
+    leases: BTreeMap<TaskRunId, LeaseRow>,
+    journal: BTreeMap<RunId, Vec<Vec<u8>>>,
+    pools: BTreeMap<String, u32>,
+    /// Ids given so far.
+    last: Last,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    run: i64,
+    task_run: i64,
+    attempt: i64,
+}
+
+#[derive(Clone, Debug)]
+struct MemoryDag {
+    header: DagDef,
+    revision: i64,
+}
+
+#[derive(Clone, Debug)]
+struct MemoryTask {
+    dag: DagId,
+    name: String,
+    position: usize,
+    source: Option<String>,
+    active: TaskVersionId,
+    removed: bool,
+}
+
+#[derive(Clone, Debug)]
+struct MemoryVersion {
+    task: TaskId,
+    number: u32,
+    hash: [u8; 16],
+    def: TaskDef,
+}
+
+#[derive(Clone, Debug)]
+struct MemorySchedule {
+    dag: DagId,
+    def: ScheduleDef,
+    position: usize,
+    removed: bool,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A thread that panicked while it held the lock left whole values: every change is checked
+    /// before it is begun.
+    fn lock(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Data {
+    fn fence(&self, lease: ScopeLease) -> Result<(), CommitError> {
+        match self.scopes.get(&lease.scope_id) {
+            Some(held) if *held == lease => Ok(()),
+            _ => Err(CommitError::Fenced),
+        }
+    }
+
+    fn next_ids(&self) -> NextIds {
+        NextIds { run: self.last.run + 1, task_run: self.last.task_run + 1 }
+    }
+}
+
+/// The id after the last one of a table whose rows are never deleted.
+fn next<K: Copy>(table: &BTreeMap<K, impl Sized>, number: impl Fn(K) -> i64) -> i64 {
+    table.keys().next_back().map_or(1, |last| number(*last) + 1)
+}
+
+impl Store for MemoryStore {
+    fn register(
+        &mut self,
+        dags: &[DagDef],
+        now: Instant,
+    ) -> Result<Vec<RegisteredDag>, StoreError> {
+        let _ = now;
+        self.lock().register(dags)
+    }
+
+    fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError> {
+        Ok(self.lock().dag(key))
+    }
+
+    fn dag_keys(&mut self) -> Result<Vec<String>, StoreError> {
+        let mut keys: Vec<String> =
+            self.lock().dags.values().map(|dag| dag.header.key.clone()).collect();
+        keys.sort();
+        Ok(keys)
+    }
+
+    fn versions(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError> {
+        let data = self.lock();
+        Ok(ids.iter().filter_map(|id| Some((*id, data.version(*id)?))).collect())
+    }
+
+    fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError> {
+        let mut data = self.lock();
+        let node_id = NodeId(next(&data.nodes, |id| id.0));
+        let scope_id = ScopeId(next(&data.scopes, |id| id.0));
+        let lease = ScopeLease { scope_id, epoch: 1, node_id };
+        data.nodes.insert(node_id, NodeRow { id: node_id, stopped_at: None, ..node.clone() });
+        data.scopes.insert(scope_id, lease);
+        Ok(lease)
+    }
+
+    fn heartbeat(
+        &mut self,
+        lease: ScopeLease,
+        now: Instant,
+        lease_until: Instant,
+    ) -> Result<(), CommitError> {
+        let mut data = self.lock();
+        data.fence(lease)?;
+        if let Some(node) = data.nodes.get_mut(&lease.node_id) {
+            node.heartbeat_at = now;
+            node.lease_until = lease_until;
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, lease: ScopeLease, now: Instant) -> Result<(), StoreError> {
+        let data = &mut *self.lock();
+        let attempts = &data.attempts;
+        data.leases.retain(|id, held| {
+            held.node_id != lease.node_id
+                || attempts.get(&(*id, held.attempt_no)).is_none_or(|row| row.outcome.is_none())
+        });
+        if let Some(node) = data.nodes.get_mut(&lease.node_id)
+            && node.stopped_at.is_none()
+        {
+            node.stopped_at = Some(now);
+            node.heartbeat_at = now;
+            node.lease_until = now;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        Ok(self.lock().nodes.get(&id).cloned())
+    }
+
+    fn holder(&mut self, scope: ScopeId) -> Result<Option<ScopeLease>, StoreError> {
+        Ok(self.lock().scopes.get(&scope).copied())
+    }
+
+    fn take_over(
+        &mut self,
+        run: RunId,
+        from: ScopeId,
+        lease: ScopeLease,
+        _now: Instant,
+    ) -> Result<(), CommitError> {
+        let mut data = self.lock();
+        data.fence(lease)?;
+        match data.runs.get_mut(&run) {
+            Some((row, _)) if row.scope_id == from => row.scope_id = lease.scope_id,
+            _ => return Err(CommitError::Conflict { what: Changed::Run(run) }),
+        }
+        if let Some(scope) = data.scopes.get_mut(&from)
+            && scope.node_id != lease.node_id
+        {
+            scope.epoch += 1;
+            scope.node_id = lease.node_id;
+        }
+        Ok(())
+    }
+
+    fn next_ids(&mut self) -> Result<NextIds, StoreError> {
+        Ok(self.lock().next_ids())
+    }
+
+    fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
+        let mut data = self.lock();
+        data.check(batch)?;
+        data.write(batch);
+        Ok(())
+    }
+
+    fn stored_run(&mut self, run: RunId) -> Result<Option<StoredRun>, StoreError> {
+        Ok(self.lock().stored_run(run))
+    }
+
+    fn runs(&mut self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        Ok(self.lock().summaries(filter))
+    }
+
+    fn task_runs(&mut self, run: RunId) -> Result<Vec<TaskRunView>, StoreError> {
+        Ok(self.lock().task_run_views(run))
+    }
+
+    fn attempts(&mut self, filter: &AttemptFilter) -> Result<Vec<AttemptRow>, StoreError> {
+        Ok(self.lock().attempt_rows(filter))
+    }
+
+    fn journal(&mut self, run: RunId) -> Result<Vec<Vec<u8>>, StoreError> {
+        Ok(self.lock().journal.get(&run).cloned().unwrap_or_default())
+    }
+
+    fn pools(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError> {
+        let data = self.lock();
+        let used = |name: &String| data.pool_use(name).0;
+        Ok(data.pools.iter().map(|(name, slots)| (name.clone(), (*slots, used(name)))).collect())
+    }
+
+    fn set_pool(&mut self, name: &str, slots: u32, _now: Instant) -> Result<(), StoreError> {
+        self.lock().pools.insert(name.to_owned(), slots);
+        Ok(())
+    }
+
+    fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {
+        Ok(self.lock().task_runs.get(&task_run).and_then(|row| row.progress.result.clone()))
+    }
+}
