@@ -103,8 +103,10 @@ def test_a_retry_waits_for_the_thread(database):
         def native():
             running.append(1)
             most.append(len(running))
-            time.sleep(0.8)
-            running.pop()
+            try:
+                time.sleep(0.8)
+            finally:
+                running.pop()
 
     run = dag.run("2020-01-01")
     assert run["native"].state == "TIMEOUT"
@@ -124,10 +126,7 @@ def test_an_exception_never_hits_the_next_task(database):
     for number in range(500):
         pause = dice.uniform(0.0, 0.008)
 
-        def near(pause=pause):
-            end = time.perf_counter() + pause
-            while time.perf_counter() < end:
-                pass
+        near = _spins(pause)
 
         def innocent():
             total = 0
@@ -135,11 +134,9 @@ def test_an_exception_never_hits_the_next_task(database):
                 total += each
             return total
 
-        near.__defaults__ = None
-        near = _without_parameters(near, pause)
         near.__name__, innocent.__name__ = f"near{number}", f"innocent{number}"
         dag.task(near, timeout="4ms", grace="20s")
-        dag.task(innocent, depends_on=[] if number % 2 else [])
+        dag.task(innocent)
     run = dag.run("2020-01-01")
     ended = {}
     for each in run:
@@ -157,7 +154,7 @@ def test_an_exception_never_hits_the_next_task(database):
     assert again.state == "SUCCESS"
 
 
-def _without_parameters(_, pause):
+def _spins(pause):
     def near():
         end = time.perf_counter() + pause
         while time.perf_counter() < end:
@@ -173,7 +170,7 @@ def test_canceled_tasks_never_hit_the_next_one(database):
     dag = ms.Dag("cancels")
     for number in range(40):
         pause = dice.uniform(0.0, 0.004)
-        body = _without_parameters(None, pause)
+        body = _spins(pause)
         body.__name__ = f"t{number}"
         dag.task(body)
     innocent = ms.Dag("innocent")
