@@ -7,7 +7,9 @@ from mainspring.errors import Problem, SpecError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any
+    from typing import Any, TypeVar
+
+    D = TypeVar("D", bound="Definition")
 
 
 class Definition:
@@ -25,7 +27,7 @@ class Definition:
         self._spec: Any = None
         self._handlers: Any = None
 
-    def __enter__(self) -> "Any":
+    def __enter__(self: "D") -> "D":
         outer = open_dag.get()
         if outer is not None:
             raise SpecError(Problem(
@@ -164,7 +166,7 @@ class Definition:
             self._handlers = {
                 node.name: (node.task.fn, node.task.signature.is_async,
                             node.task.signature.converters() or None)
-                for node in self.nodes() if node.task.fn is not None
+                for node in self.nodes() if not node.task.is_noop
             }
         made: dict[str, Any] = self._handlers
         return made

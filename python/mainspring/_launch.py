@@ -1,7 +1,5 @@
 """Start a run, wait for it, and stop it cleanly at Ctrl-C."""
 
-import sys
-
 from mainspring._run import Run
 from mainspring._session import Session, session
 from mainspring.errors import Problem, SpecError
@@ -100,12 +98,9 @@ def _note(error: BaseException, text: str) -> None:
 
 
 def _somebody_looks() -> bool:
-    if "ipykernel" in sys.modules:
-        return True
-    try:
-        return sys.stderr.isatty()
-    except (AttributeError, ValueError):
-        return False
+    from mainspring._progress import in_notebook, on_terminal
+
+    return in_notebook() or on_terminal()
 
 
 def _as_run(run: "Any", here: Session) -> Run:

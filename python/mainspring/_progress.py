@@ -78,14 +78,24 @@ def line(now: "dict[str, Any]", seconds: float) -> str:
     return " | ".join(parts)
 
 
-def _screen() -> "Any":
-    if "ipykernel" in sys.modules:
-        return _Notebook()
+def in_notebook() -> bool:
+    """Whether this process is a notebook's kernel."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
+def on_terminal() -> bool:
+    """Whether somebody sees what is written to the standard error."""
     try:
-        terminal = sys.stderr.isatty()
+        return bool(sys.stderr.isatty())
     except (AttributeError, ValueError):
-        terminal = False
-    return _Terminal(sys.stderr) if terminal else _Lines(sys.stderr)
+        return False
+
+
+def _screen() -> "Any":
+    if in_notebook():
+        return _Notebook()
+    return _Terminal(sys.stderr) if on_terminal() else _Lines(sys.stderr)
 
 
 class _Terminal:

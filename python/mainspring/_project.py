@@ -169,8 +169,8 @@ def load_files(files: Sequence[Path]) -> list[LoadedFile]:
                 problems.append(
                     Problem(
                         "duplicate_dag",
-                        str(item.path),
-                        f"dag {dag.name!r} is also in {other}",
+                        shown_path(item.path),
+                        f"dag {dag.name!r} is also in {shown_path(other)}",
                         "rename one of them; a dag's name is its identity in the history",
                     )
                 )

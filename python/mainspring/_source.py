@@ -48,11 +48,14 @@ def fingerprint(func: "Callable[..., Any]") -> "str | None":
     code = code_of(func)
     if code is None:
         return None
-    import hashlib
+    try:
+        from _blake2 import blake2b  # hashlib's own, without loading OpenSSL for it
+    except ImportError:
+        from hashlib import blake2b
 
     text = _source(code)
     data = text.encode("utf-8", "replace") if text else _compiled(code)
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    return str(blake2b(data, digest_size=16).hexdigest())
 
 
 def _lines(path: str) -> "list[str]":

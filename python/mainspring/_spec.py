@@ -84,7 +84,7 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     task = node.task
     options = task.options
     spec: dict[str, Any] = {"name": node.name, **policy(options)}
-    if task.fn is not None:
+    if not task.is_noop:
         module = getattr(task.fn, "__module__", None) or "__main__"
         spec["handler"] = f"{module}:{task.__qualname__}".replace(" ", "_")[:512]
         spec["code_hash"] = _source.fingerprint(task.fn)
@@ -121,7 +121,7 @@ def _static(node: Node, name: str, value: "Any", static: "dict[str, Any]",
 
     signature = node.task.signature
     place = f"{node.key}.params.{name}"
-    if node.task.fn is not None and name not in signature.arguments and not signature.open_ended:
+    if name not in signature.arguments and not signature.open_ended:
         problems.append(Problem("unknown_argument", place, f"there is no argument {name!r}",
                                 did_you_mean(name, signature.arguments)))
         return

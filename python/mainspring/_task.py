@@ -58,7 +58,7 @@ class Task(Edges, Generic[P, R]):
     """
 
     def __init__(
-        self, fn: "Callable[P, R] | None", options: "dict[str, Any]", local_names: "Any" = None
+        self, fn: "Callable[P, R]", options: "dict[str, Any]", local_names: "Any" = None
     ) -> None:
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
@@ -69,6 +69,7 @@ class Task(Edges, Generic[P, R]):
         self.options = {k: v for k, v in options.items() if k != "name"}
         name = options.get("name") or getattr(fn, "__name__", None) or type(fn).__name__
         self.name: str = name
+        self.is_noop = options.get("type") == "noop"
         self.home: "Definition | None" = None
         self.base: "Task[P, R] | None" = None
         self._local_names = local_names
@@ -77,15 +78,13 @@ class Task(Edges, Generic[P, R]):
         self.__doc__ = options.get("doc") or getattr(fn, "__doc__", None)
         self.__module__ = getattr(fn, "__module__", __name__)
         self.__qualname__ = getattr(fn, "__qualname__", name)
-        if fn is not None:
-            self.__wrapped__ = fn
+        self.__wrapped__ = fn
 
     @property
     def signature(self) -> Signature:
         """What the function takes, as parameters of a run."""
         if self._signature is None:
-            fn, names = self.fn, self._local_names
-            self._signature = Signature() if fn is None else read_signature(fn, names)
+            self._signature = read_signature(self.fn, self._local_names)
         return self._signature
 
     @overload
@@ -96,7 +95,7 @@ class Task(Edges, Generic[P, R]):
         dag = open_dag.get()
         if dag is not None:
             return dag.add(self, *args, **kwargs)
-        return None if self.fn is None else self.fn(*args, **kwargs)
+        return self.fn(*args, **kwargs)
 
     def __get__(self, instance: "Any", owner: "Any" = None) -> "Any":
         if instance is None:
@@ -308,6 +307,10 @@ def decorate(fn: "Any", options: "dict[str, Any]", dag: "Definition | None") -> 
     return make(fn)
 
 
+def _nothing() -> None:
+    pass
+
+
 def noop(name: str, **options: "Any") -> "Task[[], None]":
     """Make a task that does nothing: a point where edges meet.
 
@@ -333,7 +336,7 @@ def noop(name: str, **options: "Any") -> "Task[[], None]":
     ...     dag.run("2013-01-15").state
     'SUCCESS'
     """
-    made: Task[[], None] = Task(None, {"type": "noop", "name": name, **options})
+    made: Task[[], None] = Task(_nothing, {"type": "noop", "name": name, **options})
     dag = open_dag.get()
     if dag is not None:
         made.home = dag

@@ -29,7 +29,7 @@ class Attempt:
     error_code, error_type, error, traceback : str or None
         What the handler raised; the traceback begins at the author's code.
     log : str
-        What it printed and logged.
+        What it printed and logged, when it has ended; at least the last 8 KiB of it.
 
     Examples
     --------
@@ -91,10 +91,12 @@ class Attempt:
         if path:
             try:
                 with open(path.removeprefix("file://"), encoding="utf-8", errors="replace") as file:
-                    return file.read()
+                    # A line is: instant, O or E for the stream, text.
+                    return "".join(line.split(" ", 2)[-1] for line in file)
             except OSError:
                 pass  # it was cleaned up, or is on another machine: the tail is here
-        return self._row["log_tail"] or ""
+        tail = self._row["log_tail"]
+        return f"{tail}\n" if tail else ""
 
     def __repr__(self) -> str:
         code = f", error_code={self.error_code!r}" if self.error_code else ""

@@ -48,7 +48,7 @@ impl BusinessCalendar {
     /// The dates of the events of iCalendar text.
     ///
     /// # Errors
-    /// See [`super::ics`].
+    /// `too_long`, `syntax`, `out_of_range`, and `unsupported` for repetitions that are not yearly.
     pub fn from_ics(name: &str, text: &str) -> Result<BusinessCalendar, Problem> {
         let dates = super::ics::dates(text)?;
         BusinessCalendar::empty(name).include(&dates)

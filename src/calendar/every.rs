@@ -11,6 +11,9 @@ use crate::model::{Date, Instant, Problem};
 /// Longest step of elapsed time: a century. Steps of the calendar end at as many days or months.
 const LONGEST: i64 = 100 * 366 * DAY;
 
+/// After every fire of every zone: some days into the year 2200.
+const END: Instant = Instant::from_secs(7_258_204_800 + 7 * DAY);
+
 /// The step of an interval schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -133,7 +136,8 @@ impl Every {
     }
 
     fn prev_from(&self, before: Instant, first: i64) -> Option<Fire> {
-        let mut k = self.guess(before).saturating_add(2);
+        // Beyond the last year there are no ticks, and from a far instant too many steps back.
+        let mut k = self.guess(before.min(END)).saturating_add(2);
         while k >= first {
             let fires = self.tick(k).unwrap_or([None, None]);
             if let Some(fire) = fires.into_iter().flatten().rev().find(|fire| fire.at < before) {

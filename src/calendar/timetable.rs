@@ -3,7 +3,7 @@
 use super::biz::BizRule;
 use super::fires::Fire;
 use super::rule::Rule;
-use super::wall::Wall;
+use super::wall::{DAY, Wall};
 use super::zone::{Meaning, Zone};
 use crate::model::{Date, Instant, Problem};
 
@@ -162,11 +162,13 @@ impl Entry {
 fn window(zone: &Zone, from: Date, to: Date) -> (Instant, Instant) {
     let start = zone.first_instant(Wall::new(from, 0));
     let end = match zone.meaning(Wall::new(to.plus_days(1), 0)) {
-        Meaning::Once(at) | Meaning::Twice(_, at) => at,
-        Meaning::Never { end, size, .. } => end.plus_micros((size + 1) * Instant::SECOND),
+        Meaning::Once(at) | Meaning::Twice(_, at) | Meaning::Never { end: at, .. } => at,
     };
-    // One second more, because a run carried over a gap that ends at midnight happens at `end`.
-    (start, end.plus_micros(Instant::SECOND))
+    // A gap just before may have moved runs of the last date behind this midnight: to its end, or
+    // by its whole size.
+    let day_before = end.plus_micros(-DAY * Instant::SECOND);
+    let moved = (zone.offset(end) - zone.offset(day_before)).max(0) + 1;
+    (start, end.plus_micros(moved * Instant::SECOND))
 }
 
 /// Whether several rules together fire at most once per local date.

@@ -37,6 +37,7 @@ pub trait HandlerHost: Send + Sync {
 pub type StopHandle = Arc<dyn std::any::Any + Send + Sync>;
 
 /// What became of a call.
+#[allow(clippy::large_enum_variant, reason = "made once a call and taken apart at once")]
 pub enum Called {
     /// It ended.
     Done(Finished),

@@ -445,6 +445,14 @@ impl Session {
         self.send(Message::PoolSized(name.to_owned(), slots))
     }
 
+    /// Says that a clock that stands was moved; the machine's clock needs no such word.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn clock_moved(&self) -> Result<(), SessionError> {
+        self.send(Message::ClockMoved)
+    }
+
     /// Interrupts what runs, and ends the driver. Safe to call twice.
     pub fn close(&self, grace_ms: i64) {
         let _ = self.inbox.send(Message::Close { grace_ms });

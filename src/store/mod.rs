@@ -12,6 +12,7 @@ mod query;
 mod sqlite;
 #[cfg(feature = "sqlite")]
 mod texts;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -73,6 +73,10 @@ texts! {
     TASK_RUN_RESULT = "common/task_run_result";
     TASK_RUN_STALE = "common/task_run_stale";
     TASK_RUN_VIEW = "common/task_run_view";
+    VERIFY_ORPHANS = "common/verify_orphans";
+    VERIFY_POOLS = "common/verify_pools";
+    VERIFY_RUNS = "common/verify_runs";
+    VERIFY_TIMED = "common/verify_timed";
     VERSION_ID = "common/version_id";
     VERSION_INSERT = "common/version_insert";
     VERSION_LIST = "common/version_list";

@@ -5,10 +5,6 @@ import pytest
 import mainspring as ms
 
 
-def pytest_configure(config):
-    config.addinivalue_line("filterwarnings", "error")
-
-
 @pytest.fixture(autouse=True)
 def database(monkeypatch):
     """An empty database in a folder of its own; nothing of this machine's settings."""

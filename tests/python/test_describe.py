@@ -4,9 +4,8 @@ import asyncio
 import socket
 import sqlite3
 
-import pytest
-
 import mainspring as ms
+import pytest
 from mainspring._describe import MESSAGE_LIMIT, describe
 
 
@@ -44,7 +43,7 @@ class StatusError(Exception):
         (ConnectionResetError(), "CONN_RESET"),
         (ConnectionRefusedError(), "CONN_REFUSED"),
         (TimeoutError(), "CONN_TIMEOUT"),
-        (socket.timeout(), "CONN_TIMEOUT"),
+        (TimeoutError(), "CONN_TIMEOUT"),
         (socket.gaierror(-2, "x"), "DNS"),
         (HTTPError(404), "HTTP_4XX"),
         (HTTPError(503), "HTTP_5XX"),

@@ -2,9 +2,8 @@
 
 from datetime import date, timedelta
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 
 def edges(dag):

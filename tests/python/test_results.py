@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from uuid import UUID
 
 import pytest
-
 from mainspring._results import duration_text, duration_value, fallback, to_json_ready
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
 from uuid import UUID
 
-import pytest
-
 import mainspring as ms
+import pytest
 from mainspring._annotation import kind_of, misfit
 from mainspring._signature import read_signature
 

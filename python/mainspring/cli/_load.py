@@ -50,11 +50,8 @@ def check_dag(dag: Dag, file: Path) -> Checked:
     try:
         return Checked(dag, file, resolved(dag), ())
     except SpecError as error:
-        problems = tuple(
-            Problem(item.code, shown_path(file), _with_place(item), item.hint)
-            for item in error.problems
-        )
-        return Checked(dag, file, None, problems)
+        shown = shown_path(file)
+        return Checked(dag, file, None, tuple(_in_file(item, shown) for item in error.problems))
 
 
 def resolved(dag: Dag) -> dict[str, Any]:
@@ -121,8 +118,18 @@ def _circle(graph: dict[str, set[str]], files: dict[str, str]) -> list[Problem]:
     return []
 
 
-def _with_place(problem: Problem) -> str:
-    return f"{problem.place}: {problem.message}" if problem.place else problem.message
+def _in_file(problem: Problem, file: str) -> Problem:
+    """The same problem with its file in front, and its line where the core knows it."""
+    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
+    text, line = message, ""
+    if message.endswith(")"):
+        text, _, where = message[:-1].rpartition(" (")
+        path, _, line = where.rpartition(":")
+        if not line.isdigit() or not path.endswith(".py"):
+            text, line = message, ""
+        else:
+            file = path
+    return Problem(problem.code, f"{file}:{line}" if line else file, text, problem.hint)
 
 
 def named_dag(settings: Settings, target: str, console: Console) -> tuple[Dag, Path]:

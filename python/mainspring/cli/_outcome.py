@@ -61,18 +61,21 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
     return next((code for code in (1, 3) if code in codes), 0)
 
 
-def show_outcome(outcome: Outcome, console: Console, *, limit: int = 200) -> None:
-    """Print the tasks of a run and why those that failed did."""
+def show_outcome(
+    outcome: Outcome, console: Console, *, only: Sequence[str] | None = None, limit: int = 200
+) -> None:
+    """Print the tasks of a run, or only some, and why those that failed did."""
     if console.json:
         return
     run = outcome.run
-    tasks = outcome.tasks
+    tasks = [task for task in outcome.tasks if only is None or task["task"] in only]
+    before = len(tasks)
     if len(tasks) > limit:  # what went well is not what anybody looks for among thousands
         tasks = [task for task in tasks if task["state"] != "SUCCESS"][:limit]
     rows = [_row(task, outcome.last.get(task["id"])) for task in tasks]
     console.table(["TASK", "STATE", "ATTEMPT", "TOOK", "NOTE"], rows, right=[2, 3])
-    if len(tasks) < len(outcome.tasks):
-        console.line(f"... {len(outcome.tasks) - len(tasks)} more")
+    if len(tasks) < before:
+        console.line(f"... {before - len(tasks)} more")
     _show_errors(outcome, console)
     took = duration(span(run["created_at"], run["finished_at"]))
     console.line()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -25,12 +26,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         hint = f"{self.prog} --help"
-        words = message.partition("invalid choice: ")[2]
-        if words and "choose from" in words:
-            wrong, _, known = words.partition(" (choose from ")
-            choices = [item.strip(" '\")") for item in known.split(",")]
-            near = get_close_matches(wrong.strip("'\""), choices, n=1)
-            message = f"unknown word {wrong}"
+        choice = re.search(
+            r"invalid choice: (.+?)(?:, maybe you .*)? \(choose from (.*)\)", message
+        )
+        if choice:
+            choices = [item.strip(" '\"") for item in choice[2].split(",")]
+            near = get_close_matches(choice[1].strip("'\""), choices, n=1)
+            message = f"unknown word {choice[1]}"
             hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(choices)}"
         self.exit(2, f"error: {message}\n  hint: {hint}\n")
 

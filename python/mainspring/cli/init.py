@@ -134,7 +134,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise Stop(f"cannot write {clean(error.filename or top)}: {error.strerror}") from error
 
     for name in made:
-        console.line(f"made {clean(os.path.join(options.directory, name))}")
+        console.line(f"made {clean(os.path.normpath(os.path.join(options.directory, name)))}")
     if kept:
         console.line("kept .gitignore; add .mainspring/ to it")
     console.line()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -32,7 +33,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.attempt is not None and not chosen:
         raise Stop(f"there is no attempt {options.attempt} in run {record['id']}", None, 2)
 
-    entries = [{**attempt, "task": name, "log": _text(attempt)} for name, attempt in chosen]
+    stamped = console.verbose > 0 and not console.json
+    entries = [
+        {**attempt, "task": name, "log": _text(attempt, stamped)} for name, attempt in chosen
+    ]
     for entry in entries:
         if not console.json:
             _print(entry, console)
@@ -58,17 +62,23 @@ def _chosen(
     return [(names[attempt["task_run_id"]], attempt) for attempt in ordered]
 
 
-def _text(attempt: Mapping[str, Any]) -> str:
+# A line of a log file: when, whether it went to stdout or stderr, and what.
+LINE = re.compile(r"^\d{4}-\d\d-\d\dT[0-9:.]+Z [OE] ?", re.MULTILINE)
+
+
+def _text(attempt: Mapping[str, Any], stamped: bool) -> str:
     """The whole log where its file is here, else the tail that the history kept."""
     uri = attempt["log_uri"]
     if uri:
         path = unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
         if "://" not in path:
             try:
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    return file.read()
+                with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+                    text = file.read()
             except OSError:
                 pass
+            else:
+                return text if stamped else LINE.sub("", text)
     return attempt["log_tail"] or ""
 
 

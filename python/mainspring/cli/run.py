@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             left = len(days) - number
             console.note(f"{left} more days were not run; --keep-going runs them all the same")
             break
-    return finish(outcomes, console, several=len(days) > 1)
+    return finish(outcomes, console, several=len(days) > 1, only=only)
 
 
 def wait_for(made: Run, console: Console) -> Outcome:
@@ -67,12 +67,18 @@ def wait_for(made: Run, console: Console) -> Outcome:
     return read_outcome(history(made.database), made.id)
 
 
-def finish(outcomes: list[Outcome], console: Console, *, several: bool = False) -> int:
+def finish(
+    outcomes: list[Outcome],
+    console: Console,
+    *,
+    several: bool = False,
+    only: list[str] | None = None,
+) -> int:
     """Show how runs ended and give the exit code."""
     if several:
         show_range(outcomes, console)
     else:
-        show_outcome(outcomes[0], console)
+        show_outcome(outcomes[0], console, only=only)
     code = exit_code(outcomes)
     console.document({"runs": [each.document() for each in outcomes], "exit_code": code})
     return code

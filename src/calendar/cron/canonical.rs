@@ -93,7 +93,7 @@ impl Cron {
             // A full set written as 1-31 is no star.
             return ranges(set, high, name);
         }
-        for step in 1..=high {
+        for step in 1..=high + 1 {
             let stepped: u64 = (low..=high).step_by(step as usize).map(|n| 1u64 << n).sum();
             if set & stepped == stepped {
                 let rest = set & !stepped;

@@ -111,13 +111,23 @@ impl MonthDays {
 
 impl WeekDays {
     fn days(&self, month: Shape) -> u32 {
-        let mut days = 0;
-        for day in 1..=month.length {
-            let weekday = month.weekday(day);
-            let hit = self.plain >> weekday & 1 == 1
-                || self.terms.contains(&WeekDay::Nth(weekday, day.div_ceil(7)))
-                || (day + 7 > month.length && self.terms.contains(&WeekDay::Last(weekday)));
-            days |= u32::from(hit) << day;
+        // One week turned so that it begins with the first of the month, five times in a row.
+        let plain = u64::from(self.plain);
+        let week = (plain >> month.first | plain << (7 - month.first)) & 0x7f;
+        let weeks = week | week << 7 | week << 14 | week << 21 | week << 28;
+        let mut days = (weeks << 1 & all(1, month.length)) as u32;
+        for term in &self.terms {
+            for day in 1..=month.length {
+                let hit = match *term {
+                    WeekDay::Nth(weekday, k) => {
+                        month.weekday(day) == weekday && day.div_ceil(7) == k
+                    }
+                    WeekDay::Last(weekday) => {
+                        month.weekday(day) == weekday && day + 7 > month.length
+                    }
+                };
+                days |= u32::from(hit) << day;
+            }
         }
         days
     }

@@ -68,7 +68,7 @@ impl Draft<'_> {
             }
             State::Blocked => {
                 let known = blocked_by.is_some_and(|root| self.is_root(at.run, root));
-                if edges.hint.is_none() && known {
+                if edges.hint.is_none() && known && !edges.lost_cause {
                     return;
                 }
                 if let Some(root) = self.find_cause(at).filter(|root| Some(*root) != blocked_by) {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::super::edges::{Counts, edge_verdict};
+use super::super::edges::{Counts, Verdict, edge_verdict};
 use super::super::run::{Live, Run, Tally};
 use super::super::{
     Decision, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
@@ -34,6 +34,8 @@ pub(super) struct Edges {
     pub counts: Counts,
     /// The root cause that an upstream gave for its bad end.
     pub hint: Option<TaskRunId>,
+    /// Whether an edge whose cause it is blocked by is broken no longer, though others are.
+    pub lost_cause: bool,
     /// Whether its upstreams were searched for a root cause already.
     pub searched: bool,
 }
@@ -75,7 +77,7 @@ impl<'w> Draft<'w> {
         self.edges.get(&at).copied().unwrap_or_else(|| {
             let task_run = self.run(at.run).and_then(|run| run.get(at.index));
             let counts = task_run.map(|task_run| task_run.counts).unwrap_or_default();
-            Edges { counts, hint: None, searched: false }
+            Edges { counts, hint: None, lost_cause: false, searched: false }
         })
     }
 
@@ -137,7 +139,7 @@ impl<'w> Draft<'w> {
         let Some(plan) = self.run(at.run).map(|run| run.plan.clone()) else { return };
         for (index, kind) in plan.downstream(at.index) {
             let (before, after) = (edge_verdict(kind, from), edge_verdict(kind, to));
-            let broken = after == super::super::Verdict::Broken;
+            let broken = after == Verdict::Broken;
             if before == after && !(broken && old_cause != new_cause) {
                 continue;
             }
@@ -146,6 +148,10 @@ impl<'w> Draft<'w> {
             edges.counts.change(before, after);
             if broken && self.wants_cause(below, edges, old_cause) {
                 edges.hint = new_cause;
+            }
+            if before == Verdict::Broken && !broken {
+                let blocked_by = self.progress(below).and_then(|progress| progress.blocked_by);
+                edges.lost_cause |= blocked_by == old_cause;
             }
             self.edges.insert(below, edges);
             self.touched.push_back(below);

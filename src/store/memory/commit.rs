@@ -185,7 +185,7 @@ fn check_pools(data: &Data, batch: &Batch, leases: &BTreeMap<TaskRunId, LeaseRow
         }
     }
     for (pool, mine) in mine {
-        let capacity = data.pools.get(pool).copied().unwrap_or(0);
+        let capacity = data.pools.get(pool).map_or(0, |pool| pool.size);
         let (used, live) = pool_use(leases, pool);
         if used > capacity && live > 1 {
             let free = capacity.saturating_sub(used.saturating_sub(mine));

@@ -5,6 +5,7 @@
 mod commit;
 mod read;
 mod register;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +39,7 @@ struct Data {
     attempts: BTreeMap<(TaskRunId, u32), AttemptRow>,
     leases: BTreeMap<TaskRunId, LeaseRow>,
     journal: BTreeMap<RunId, Vec<Vec<u8>>>,
-    pools: BTreeMap<String, u32>,
+    pools: BTreeMap<String, MemoryPool>,
     /// Ids given so far.
     last: Last,
 }
@@ -48,6 +49,12 @@ struct Last {
     run: i64,
     task_run: i64,
     attempt: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct MemoryPool {
+    size: u32,
+    sized_at: Instant,
 }
 
 #[derive(Clone, Debug)]
@@ -248,16 +255,25 @@ impl Store for MemoryStore {
     fn pools(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError> {
         let data = self.lock();
         let used = |name: &String| data.pool_use(name).0;
-        Ok(data.pools.iter().map(|(name, slots)| (name.clone(), (*slots, used(name)))).collect())
+        Ok(data
+            .pools
+            .iter()
+            .map(|(name, slots)| (name.clone(), (slots.size, used(name))))
+            .collect())
     }
 
-    fn set_pool(&mut self, name: &str, slots: u32, _now: Instant) -> Result<(), StoreError> {
-        self.lock().pools.insert(name.to_owned(), slots);
+    fn set_pool(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError> {
+        let mut data = self.lock();
+        let fresh = MemoryPool { size: slots, sized_at: now };
+        let pool = data.pools.entry(name.to_owned()).or_insert(fresh);
+        if pool.size != slots {
+            *pool = fresh;
+        }
         Ok(())
     }
 
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
-        Ok(Vec::new())
+        Ok(self.lock().verify())
     }
 
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {

@@ -12,7 +12,10 @@ use crate::store::StoreError;
 pub(super) const APPLICATION_ID: i64 = 0x6d73_7072;
 
 /// In order; the schema's number is how many were applied. What was released never changes.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/sqlite/0001_init.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/sqlite/0001_init.sql"),
+    include_str!("../migrations/sqlite/0002_views.sql"),
+];
 
 /// The newest schema this version knows.
 pub(super) const NEWEST: i64 = MIGRATIONS.len() as i64;

@@ -14,6 +14,7 @@ mod register;
 mod register_rows;
 mod rows;
 mod upgrade;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -238,7 +239,7 @@ impl Store for SqliteStore {
     }
 
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
-        Ok(Vec::new())
+        self.read(verify::verify)
     }
 
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {

@@ -60,7 +60,9 @@ fn budgets(facts: &RunFacts<'_>, row: &TaskRunRow, findings: &mut Findings) {
 }
 
 fn history(row: &TaskRunRow, attempts: &[&AttemptRow], findings: &mut Findings) {
-    let name = |attempt: &AttemptRow| format!("attempt {} of task run {}", attempt.start.attempt_no, row.id);
+    let name = |attempt: &AttemptRow| {
+        format!("attempt {} of task run {}", attempt.start.attempt_no, row.id)
+    };
     for attempt in attempts {
         if attempt.outcome.is_some() != attempt.finished_at.is_some() {
             findings.note("L5", name(attempt));
@@ -118,9 +120,12 @@ fn leased(
         _ => false,
     };
     if !right {
-        let held = lease.map_or("no lease".into(), |lease| format!("a lease of {}", lease.attempt_no));
-        let text =
-            format!("task run {} is {} with open attempts {open:?} and {held}", row.id, row.progress.state);
+        let held =
+            lease.map_or("no lease".into(), |lease| format!("a lease of {}", lease.attempt_no));
+        let text = format!(
+            "task run {} is {} with open attempts {open:?} and {held}",
+            row.id, row.progress.state
+        );
         findings.note("V2", text);
     }
 }

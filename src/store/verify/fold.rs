@@ -53,8 +53,7 @@ pub(super) fn check(facts: &RunFacts<'_>, findings: &mut Findings) {
             {
                 findings.note("D1", format!("{} while {upstream}", arrow()));
             }
-            let after =
-                Folded { state: to, moves: before.moves + 1, attempt_no, last: Some(when) };
+            let after = Folded { state: to, moves: before.moves + 1, attempt_no, last: Some(when) };
             folded.insert(task_run, after);
         }
     }

@@ -48,6 +48,16 @@ fn the_middle_canceled_becomes_the_cause() {
     );
 }
 
+/// Seed 7466 of the simulator: the edge through which the cause came holds now, another does not.
+#[test]
+fn a_cause_that_no_longer_reaches_gives_way() {
+    check(
+        "a; u <- a; v; d <- u? v",
+        &["a fail X", "v fail Y", "cancel u"],
+        "a=FAILED#1(X) u=CANCELED#0(CANCELED) v=FAILED#1(Y) d=BLOCKED#0(by v) run=FAILED",
+    );
+}
+
 #[test]
 fn a_rerun_takes_back_what_has_not_started_and_marks_what_has() {
     let world = "slots=1; a; b <- a : prio=1; c <- a : max=2; d <- c";

@@ -180,6 +180,7 @@ impl<'a> Desk<'a> {
         now.token = Token(now.token.0 + 1);
         now.revision += 2;
         now.state = State::Running;
+        now.finished_at = None;
         now.first_ready_at = now.first_ready_at.or(Some(at(when)));
         now.started_at = now.started_at.or(Some(at(when)));
         batch.progressed.push(Progressed {

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,11 @@ class Project:
             path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
         return path
 
-    def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str, prefix: Sequence[str] = (), **environ: str
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "mainspring", *words],
+            [*prefix, sys.executable, "-m", "mainspring", *words],
             cwd=self.root,
             env={**self.environ, **environ},
             stdout=subprocess.PIPE,
@@ -60,8 +62,8 @@ class Project:
             encoding="utf-8",
         )
 
-    def __call__(self, *words: str, **environ: str) -> Result:
-        process = self.start(*words, **environ)
+    def __call__(self, *words: str, prefix: Sequence[str] = (), **environ: str) -> Result:
+        process = self.start(*words, prefix=prefix, **environ)
         out, err = process.communicate(timeout=DEADLINE)
         return Result(process.returncode, out, err)
 

@@ -183,38 +183,6 @@ class TestCheck:
         assert told.code == 1
         assert "->" in told.out
 
-    def test_a_circle_across_dags(self, project: Project) -> None:
-        for name, other in (("one", "two"), ("two", "one")):
-            project.write(
-                f"dags/{name}.py",
-                f"""
-                import mainspring as ms
-                with ms.Dag("{name}") as dag:
-                    @ms.task(depends_on=["{other}.t"])
-                    def t() -> None: ...
-                """,
-            )
-        told = project("check")
-        assert told.code == 1
-        assert "one.t" in told.out
-        assert "two.t" in told.out
-        assert "[cycle]" in told.out
-
-    def test_an_upstream_in_no_dag_file(self, project: Project) -> None:
-        project.write(
-            "dags/one.py",
-            """
-            import mainspring as ms
-            with ms.Dag("one") as dag:
-                @ms.task(depends_on=["flights.publsh"])
-                def t() -> None: ...
-            """,
-        )
-        project.write("dags/flights.py", FLIGHTS)
-        told = project("check")
-        assert told.code == 1
-        assert "did you mean 'flights.publish'?" in told.out
-
     def test_prints_at_import_pass_but_not_into_the_json(self, project: Project) -> None:
         project.write("dags/x.py", "import os\nprint('hi')\nos.system('echo native')\n")
         told = project("check")

@@ -36,8 +36,8 @@ pub fn ids_that_are_taken_are_refused_and_named(store: &mut dyn Store) {
 }
 
 pub fn a_timed_run_is_made_once(store: &mut dyn Store) {
-    let mut desk = Desk::open(store);
-    let mut make = |timed| {
+    let desk = Desk::open(store);
+    let mut make = |timed: bool| {
         let ids = desk.store.next_ids().unwrap();
         let mut run = new_run(&desk.dag, desk.lease, ids, 0);
         run.row.timed = timed;

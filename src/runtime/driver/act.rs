@@ -1,0 +1,111 @@
+//! After the commit: those who wait are told, attempts are handed to their executor.
+
+use std::sync::Arc;
+
+use super::{Driver, Waiting};
+use crate::engine::{Effect, Report, TaskRunRef};
+use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
+use crate::runtime::executor::{Input, Job};
+use crate::runtime::logs::LogSink;
+
+impl Driver {
+    /// Tells those who wait, after the commit.
+    pub(super) fn tell(&mut self, runs: &[RunId], waiting: Waiting) {
+        for run in runs {
+            let (Some(driven), Some(found)) = (self.runs.get(run), self.world.run(*run)) else {
+                continue;
+            };
+            driven.watch.update(|status| {
+                status.state = found.row.state;
+                status.stalled = None;
+                for (at, state) in State::ALL.iter().enumerate() {
+                    if let Some(count) = status.counts.get_mut(at) {
+                        *count = found.count(*state);
+                    }
+                }
+                status.running = driven
+                    .live
+                    .iter()
+                    .take(8)
+                    .filter_map(|index| found.plan.tasks.get(*index as usize))
+                    .map(|task| task.def.name.clone())
+                    .collect();
+            });
+        }
+        for (reply, run) in waiting.made {
+            if let Some(driven) = self.runs.get(&run) {
+                let _ = reply.send(Ok((run, Arc::clone(&driven.watch))));
+            }
+        }
+        for (reply, run) in waiting.adopted {
+            if let Some(driven) = self.runs.get(&run) {
+                let _ = reply.send(Ok(Arc::clone(&driven.watch)));
+            }
+        }
+        for reply in waiting.rerun {
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    pub(super) fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start(at, attempt) => self.start(at, attempt),
+            Effect::Stop { at, attempt_no, reason, .. } => self.pool.stop(at, attempt_no, reason),
+            Effect::RunEnded(run) => {
+                // A run whose threads have not all ended stays until they give their slots back.
+                if self.world.forget(run) {
+                    self.runs.remove(&run);
+                }
+            }
+        }
+    }
+
+    pub(super) fn start(&mut self, at: TaskRunRef, attempt: AttemptStart) {
+        let (Some(driven), Some(run)) = (self.runs.get(&at.run), self.world.run(at.run)) else {
+            return;
+        };
+        let Some(task) = driven.plan.tasks.get(at.index as usize) else { return };
+        if task.def.kind == "noop" {
+            self.instant.push(Report {
+                at,
+                attempt_no: attempt.attempt_no,
+                token: attempt.token,
+                outcome: Outcome::Success,
+                result: None,
+                result_uri: None,
+                record: AttemptRecord::default(),
+                released: true,
+            });
+            return;
+        }
+        let mut inputs = Vec::with_capacity(task.def.inputs.len());
+        for (argument, upstream) in &task.def.inputs {
+            let found = driven
+                .plan
+                .graph
+                .upstream(at.index)
+                .iter()
+                .find(|index| driven.plan.tasks[**index as usize].def.name == *upstream);
+            let input = match found.map(|index| &run.task_run(*index).progress) {
+                Some(progress) => match (&progress.result, &progress.result_uri) {
+                    (Some(text), _) => Input::Text(Arc::clone(text)),
+                    (None, Some(uri)) => Input::File(uri.clone()),
+                    (None, None) => Input::Nothing,
+                },
+                None => Input::Nothing,
+            };
+            inputs.push((argument.clone(), input));
+        }
+        let path = self.files.log(at.run, attempt.task_run_id, attempt.attempt_no);
+        self.pool.submit(Job {
+            at,
+            attempt,
+            def: Arc::clone(&task.def),
+            run: Arc::clone(&driven.info),
+            inputs,
+            host: Arc::clone(&driven.host),
+            log: Arc::new(LogSink::new(path, self.clock.clone())),
+            clock: self.clock.clone(),
+        });
+    }
+}

@@ -1,0 +1,232 @@
+//! One message at a time: what it asks of the engine, and whom to tell of the outcome.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Adopt, Driven, Driver, Message, Submit, Waiting};
+use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
+use crate::model::Instant;
+use crate::runtime::executor::RunInfo;
+use crate::runtime::session::SessionError;
+use crate::runtime::turn::Turn;
+use crate::runtime::watch::RunWatch;
+use crate::store::StoredRun;
+
+impl Driver {
+    /// Decides one message. Returns what must be decided again should the commit be refused.
+    pub(super) fn take(
+        &mut self,
+        message: Message,
+        turn: &mut Turn,
+        waiting: &mut Waiting,
+        now: Instant,
+    ) -> Option<Message> {
+        match message {
+            Message::Submit(submit) => self.submit(submit, turn, waiting, now),
+            Message::Adopt(adopt) => self.adopt(adopt, turn, waiting, now),
+            Message::Rerun(run, what, reply) => {
+                match self.try_decide(&Event::Rerun { run, what: what.clone() }, turn, now) {
+                    Ok(()) => {
+                        waiting.rerun.push(reply.clone());
+                        return Some(Message::Rerun(run, what, reply));
+                    }
+                    Err(refusal) => {
+                        let _ = reply.send(Err(SessionError::Refused(refusal)));
+                    }
+                }
+                None
+            }
+            Message::Report(report) => {
+                let released = Event::AttemptReleased {
+                    at: report.at,
+                    attempt_no: report.attempt_no,
+                    token: report.token,
+                };
+                self.decide(&Event::AttemptEnded(report.clone()), turn, now);
+                self.decide(&released, turn, now);
+                Some(Message::Report(report))
+            }
+            Message::Cancel { run, only, grace_ms } => {
+                self.decide(&Event::Cancel { run, only: only.clone(), grace_ms }, turn, now);
+                Some(Message::Cancel { run, only, grace_ms })
+            }
+            Message::Explain(at, reply) => {
+                let text = engine::explain(&self.world, at, now).map(|found| found.to_string());
+                let _ = reply.send(text);
+                None
+            }
+            Message::ClockMoved => None,
+            Message::PoolSized(pool, slots) => {
+                self.pools.insert(pool.clone(), slots);
+                self.decide(&Event::PoolSized { pool: Some(pool), slots }, turn, now);
+                None
+            }
+            Message::Close { grace_ms } => {
+                self.closing = true;
+                self.decide(&Event::Interrupt { grace_ms }, turn, now);
+                None
+            }
+        }
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        submit: Submit,
+        turn: &mut Turn,
+        waiting: &mut Waiting,
+        now: Instant,
+    ) -> Option<Message> {
+        let Submit { run, host, reply } = submit;
+        let event = Event::CreateRun(run.clone());
+        let decided = decide(&self.world, &event, now).map_err(SessionError::from).and_then(|d| {
+            let row = d.creates.first().map(|create| create.row.clone());
+            self.apply(d, turn)?;
+            row.ok_or_else(|| SessionError::Internal("a run was decided but not made".into()))
+        });
+        match decided {
+            Ok(row) => {
+                let info = RunInfo {
+                    id: row.id,
+                    dag: row.dag,
+                    nominal_at: row.nominal_at,
+                    biz_date: row.biz_date,
+                    interval: (row.interval_start, row.interval_end),
+                    timezone: row.timezone,
+                    params: run.params.clone(),
+                };
+                let driven = Driven {
+                    plan: Arc::clone(&run.plan),
+                    info: Arc::new(info),
+                    host: Arc::clone(&host),
+                    watch: Arc::new(RunWatch::new()),
+                    live: BTreeSet::new(),
+                };
+                self.runs.insert(row.id, driven);
+                waiting.made.push((reply.clone(), row.id));
+                Some(Message::Submit(Submit { run, host, reply }))
+            }
+            Err(error) => {
+                let _ = reply.send(Err(error));
+                None
+            }
+        }
+    }
+
+    pub(super) fn adopt(
+        &mut self,
+        adopt: Adopt,
+        turn: &mut Turn,
+        waiting: &mut Waiting,
+        now: Instant,
+    ) -> Option<Message> {
+        let Adopt { stored, plan, host, rerun, reply } = adopt;
+        let row = stored.row.clone();
+        let run = row.id;
+        let params = match serde_json::from_str(&row.params) {
+            Ok(serde_json::Value::Object(params)) => params,
+            _ => serde_json::Map::new(),
+        };
+        let info = RunInfo {
+            id: run,
+            dag: row.dag.clone(),
+            nominal_at: row.nominal_at,
+            biz_date: row.biz_date,
+            interval: (row.interval_start, row.interval_end),
+            timezone: row.timezone.clone(),
+            params,
+        };
+        let gone: Vec<_> = stored.leases.iter().map(|lease| lease.node_id).collect();
+        if let Err(broken) = self.load(&stored, Arc::clone(&plan)) {
+            let _ = reply.send(Err(SessionError::Store(broken.to_string())));
+            return None;
+        }
+        let driven = Driven {
+            plan: Arc::clone(&plan),
+            info: Arc::new(info),
+            host: Arc::clone(&host),
+            watch: Arc::new(RunWatch::new()),
+            live: BTreeSet::new(),
+        };
+        self.runs.insert(run, driven);
+        for node in gone {
+            if node != self.lease.node_id {
+                self.decide(&Event::NodeLost { node }, turn, now);
+            }
+        }
+        if let Some(what) = &rerun
+            && let Err(refusal) =
+                self.try_decide(&Event::Rerun { run, what: what.clone() }, turn, now)
+        {
+            let _ = reply.send(Err(SessionError::Refused(refusal)));
+            self.runs.remove(&run);
+            self.world.forget(run);
+            return None;
+        }
+        waiting.adopted.push((reply.clone(), run));
+        Some(Message::Adopt(Adopt { stored, plan, host, rerun, reply }))
+    }
+
+    pub(super) fn load(
+        &mut self,
+        stored: &StoredRun,
+        plan: Arc<Plan>,
+    ) -> Result<(), engine::Broken> {
+        self.world.load(
+            stored.row.clone(),
+            stored.cancel_requested,
+            plan,
+            stored.task_runs.clone(),
+            stored.leases.clone(),
+        )
+    }
+
+    pub(super) fn decide(&mut self, event: &Event, turn: &mut Turn, now: Instant) {
+        // A refusal here is an event about something that is gone: nothing to be done about it.
+        let _ = self.try_decide(event, turn, now);
+    }
+
+    pub(super) fn try_decide(
+        &mut self,
+        event: &Event,
+        turn: &mut Turn,
+        now: Instant,
+    ) -> Result<(), String> {
+        let mut decision =
+            decide(&self.world, event, now).map_err(|refusal| refusal.to_string())?;
+        for end in decision.ends.iter_mut().filter(|end| !end.released) {
+            // Given up, but still running: what it has printed so far belongs to its record.
+            if let Some(log) = self.pool.log_of(end.at) {
+                (end.end.record.log_uri, end.end.record.log_tail) = log.finish();
+            }
+        }
+        self.apply(decision, turn).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn apply(
+        &mut self,
+        decision: Decision,
+        turn: &mut Turn,
+    ) -> Result<(), SessionError> {
+        apply(&mut self.world, &decision)
+            .map_err(|broken| SessionError::Internal(broken.to_string()))?;
+        for start in &decision.starts {
+            if let Some(driven) = self.runs.get_mut(&start.at.run) {
+                driven.live.insert(start.at.index);
+            }
+        }
+        for end in decision.ends.iter().filter(|end| end.released) {
+            self.no_longer_live(end.at);
+        }
+        for at in &decision.releases {
+            self.no_longer_live(*at);
+        }
+        turn.add(decision);
+        Ok(())
+    }
+
+    pub(super) fn no_longer_live(&mut self, at: TaskRunRef) {
+        if let Some(driven) = self.runs.get_mut(&at.run) {
+            driven.live.remove(&at.index);
+        }
+    }
+}

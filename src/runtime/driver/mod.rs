@@ -1,0 +1,235 @@
+//! The driver: drains events, decides each, commits the batch, and only then acts.
+//!
+//! A batch is whatever arrived while the last one was being committed, so one task costs one
+//! commit and ten thousand tasks share a few. Nothing here ever needs the interpreter.
+
+mod act;
+mod ask;
+mod message;
+mod refused;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+pub use self::message::{Adopt, Answer, Made, Message, Submit};
+use self::refused::{Next, refuse_submits};
+use super::clock::Clock;
+use super::executor::{HandlerHost, RunInfo};
+use super::files::Files;
+use super::inline::InlinePool;
+use super::node::{HEARTBEAT_MS, LEASE_MS};
+use super::turn::Turn;
+use super::watch::RunWatch;
+use crate::engine::{Event, Plan, Report, World};
+use crate::model::{Instant, RunId, ScopeLease};
+use crate::store::{CommitError, Store};
+
+/// At most so many messages make one batch.
+const BATCH: usize = 2_048;
+
+/// What the driver keeps of a run besides the world.
+struct Driven {
+    plan: Arc<Plan>,
+    info: Arc<RunInfo>,
+    host: Arc<dyn HandlerHost>,
+    watch: Arc<RunWatch>,
+    /// Which of its task runs hold a slot.
+    live: BTreeSet<u32>,
+}
+
+/// The driver's belongings.
+pub struct Driver {
+    pub(super) store: Box<dyn Store>,
+    pub(super) world: World,
+    pub(super) lease: ScopeLease,
+    pub(super) clock: Clock,
+    pub(super) files: Files,
+    pub(super) inbox: Receiver<Message>,
+    pub(super) pool: InlinePool,
+    pub(super) default_slots: u32,
+    pub(super) pools: BTreeMap<String, u32>,
+    runs: BTreeMap<RunId, Driven>,
+    /// Ends of attempts that need no thread.
+    instant: Vec<Report>,
+    next_heartbeat: Instant,
+    closing: bool,
+    /// Messages that came while nothing could be written.
+    held: Vec<Message>,
+    /// Told to close while nothing could be written: what was not committed is given up.
+    abandoned: bool,
+    /// Shared pools that were found full in this turn.
+    pools_full: BTreeSet<String>,
+    /// When shared pools that others filled are tried again.
+    recheck_pools_at: Option<Instant>,
+}
+
+/// Those who wait for what a turn makes, to be told after its commit.
+#[derive(Default)]
+struct Waiting {
+    made: Vec<(Answer<Made>, RunId)>,
+    adopted: Vec<(Answer<Arc<RunWatch>>, RunId)>,
+    rerun: Vec<Answer<()>>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.made.is_empty() && self.adopted.is_empty() && self.rerun.is_empty()
+    }
+}
+
+impl Driver {
+    #[allow(clippy::too_many_arguments, reason = "called once, by the session that owns them all")]
+    pub(super) fn new(
+        store: Box<dyn Store>,
+        world: World,
+        lease: ScopeLease,
+        clock: Clock,
+        files: Files,
+        inbox: Receiver<Message>,
+        pool: InlinePool,
+        default_slots: u32,
+    ) -> Self {
+        let next_heartbeat = clock.now().plus_millis(HEARTBEAT_MS);
+        Driver {
+            store,
+            world,
+            lease,
+            clock,
+            files,
+            inbox,
+            pool,
+            default_slots,
+            pools: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            instant: Vec::new(),
+            next_heartbeat,
+            closing: false,
+            held: Vec::new(),
+            abandoned: false,
+            pools_full: BTreeSet::new(),
+            recheck_pools_at: None,
+        }
+    }
+
+    /// Turns until it is told to close and nothing is live any more, or nobody is left to tell it.
+    pub fn run(mut self) {
+        let mut messages = Vec::new();
+        loop {
+            messages.append(&mut self.held);
+            if messages.is_empty() && self.instant.is_empty() && !self.receive(&mut messages) {
+                break;
+            }
+            while messages.len() < BATCH {
+                match self.inbox.try_recv() {
+                    Ok(message) => messages.push(message),
+                    Err(_) => break,
+                }
+            }
+            messages.extend(std::mem::take(&mut self.instant).into_iter().map(Message::Report));
+            self.turn(std::mem::take(&mut messages));
+            self.heartbeat();
+            if self.abandoned || (self.closing && self.world.live_count() == 0) {
+                break;
+            }
+        }
+        self.pool.close();
+        // Leaving in good order is a courtesy: a lease that is not given back runs out.
+        let _ = self.store.leave(self.lease, self.clock.now());
+        for driven in self.runs.values() {
+            driven.watch.update(|status| status.lost = Some("the session was closed".into()));
+        }
+    }
+
+    /// Waits for a message or the next timer; false when nobody can send any more.
+    fn receive(&self, messages: &mut Vec<Message>) -> bool {
+        let now = self.clock.now();
+        let mut until = [self.world.next_wake(), self.recheck_pools_at].into_iter().flatten().min();
+        if !self.runs.is_empty() {
+            until = Some(until.map_or(self.next_heartbeat, |wake| wake.min(self.next_heartbeat)));
+        }
+        let received = match until {
+            None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(until) => {
+                let micros = u64::try_from(until - now).unwrap_or(0);
+                self.inbox.recv_timeout(Duration::from_micros(micros))
+            }
+        };
+        match received {
+            Ok(message) => messages.push(message),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        true
+    }
+
+    /// One turn: decide, commit, act. Where the commit was refused, what still stands is decided
+    /// again on a world that was read anew.
+    fn turn(&mut self, messages: Vec<Message>) {
+        let mut messages = messages;
+        self.pools_full.clear();
+        while let Some(again) = self.try_turn(messages) {
+            messages = again;
+        }
+    }
+
+    fn try_turn(&mut self, messages: Vec<Message>) -> Option<Vec<Message>> {
+        let now = self.clock.now();
+        let mut turn = Turn::default();
+        let mut waiting = Waiting::default();
+        let mut again = Vec::new();
+        if messages.iter().any(|message| matches!(message, Message::Submit(_))) {
+            match self.store.next_ids() {
+                Ok(next) => self.world.set_next_ids(next.run, next.task_run),
+                Err(error) => return Some(refuse_submits(messages, &error)),
+            }
+        }
+        for message in messages {
+            if let Some(kept) = self.take(message, &mut turn, &mut waiting, now) {
+                again.push(kept);
+            }
+        }
+        self.reopen_pools(&mut turn, now);
+        if self.world.next_wake().is_some_and(|wake| wake <= now) {
+            self.decide(&Event::Tick, &mut turn, now);
+        }
+        if self.world.has_ready() {
+            self.decide(&Event::Dispatch, &mut turn, now);
+        }
+        let batch = turn.batch(&self.world, self.lease, now);
+        if !batch.is_empty() {
+            while let Err(error) = self.store.commit(&batch) {
+                match self.refused(error, &mut waiting) {
+                    Next::SameBatch => {}
+                    Next::Again => return Some(again),
+                    Next::AgainWithoutAskers => {
+                        let reported =
+                            |m: &Message| matches!(m, Message::Report(_) | Message::Cancel { .. });
+                        return Some(again.into_iter().filter(reported).collect());
+                    }
+                    Next::Nothing => return None,
+                }
+            }
+        }
+        self.tell(&turn.runs(), waiting);
+        for effect in turn.effects() {
+            self.perform(effect);
+        }
+        None
+    }
+
+    /// Gives a sign of life when one is due and somebody's run depends on it.
+    fn heartbeat(&mut self) {
+        let now = self.clock.now();
+        if now < self.next_heartbeat || self.runs.is_empty() {
+            return;
+        }
+        self.next_heartbeat = now.plus_millis(HEARTBEAT_MS);
+        let until = now.plus_millis(LEASE_MS);
+        if let Err(CommitError::Fenced) = self.store.heartbeat(self.lease, now, until) {
+            self.refused(CommitError::Fenced, &mut Waiting::default());
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! When a commit is refused: what still stands is decided again on a world read anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::RecvTimeoutError;
+
+use super::{Driver, Message, Waiting};
+use crate::engine::{Event, Plan, World, apply, decide};
+use crate::model::{Instant, RunId};
+use crate::runtime::session::SessionError;
+use crate::runtime::turn::Turn;
+use crate::store::{CommitError, StoreError};
+
+/// How long the driver waits before it tries a refused write again, in milliseconds.
+const STALL_MS: u64 = 500;
+/// How often a pool that other processes filled is tried again, in milliseconds.
+const POOL_RECHECK_MS: i64 = 500;
+
+/// How a turn goes on after a refused commit.
+pub(super) enum Next {
+    /// The same batch again.
+    SameBatch,
+    /// Decide again.
+    Again,
+    /// Decide again, but not what was asked for: those who asked have been told.
+    AgainWithoutAskers,
+    /// The turn is over.
+    Nothing,
+}
+
+/// Tells those who ask for runs that there is no database to make them in.
+pub(super) fn refuse_submits(messages: Vec<Message>, error: &StoreError) -> Vec<Message> {
+    let refuse = |message| match message {
+        Message::Submit(submit) => {
+            let _ = submit.reply.send(Err(SessionError::Store(error.to_string())));
+            None
+        }
+        other => Some(other),
+    };
+    messages.into_iter().filter_map(refuse).collect()
+}
+
+impl Driver {
+    /// What to do about a refused commit.
+    pub(super) fn refused(&mut self, error: CommitError, waiting: &mut Waiting) -> Next {
+        match error {
+            CommitError::IdsMoved(_) | CommitError::Conflict { .. } => self.anew(waiting),
+            CommitError::PoolFull { pool, free } => {
+                let next = self.anew(waiting);
+                if matches!(next, Next::Again) {
+                    self.close_pool(pool, free);
+                }
+                next
+            }
+            CommitError::Fenced => {
+                let text = error.to_string();
+                for driven in self.runs.values() {
+                    driven.watch.update(|status| status.lost = Some(text.clone()));
+                }
+                self.fail_waiting(waiting, &text);
+                self.runs.clear();
+                // Nothing is left to decide for; a world that cannot be read is empty as well.
+                let _ = self.reload();
+                Next::Nothing
+            }
+            CommitError::RunExists(_) => {
+                self.fail_waiting(waiting, &error.to_string());
+                match self.reload() {
+                    Ok(()) => Next::AgainWithoutAskers,
+                    Err(_) => Next::Nothing,
+                }
+            }
+            CommitError::Store(error) if waiting.is_empty() => match self.stall(&error) {
+                true => Next::Nothing,
+                false => Next::SameBatch,
+            },
+            CommitError::Store(error) => {
+                // Whoever asked is told at once; what others reported is decided again.
+                self.fail_waiting(waiting, &error.to_string());
+                match self.reload() {
+                    Ok(()) => Next::AgainWithoutAskers,
+                    Err(error) => {
+                        self.stall(&error);
+                        Next::Nothing
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the world anew, to decide again.
+    pub(super) fn anew(&mut self, waiting: &mut Waiting) -> Next {
+        match self.reload() {
+            Ok(()) => Next::Again,
+            Err(error) => {
+                self.fail_waiting(waiting, &error.to_string());
+                Next::Nothing
+            }
+        }
+    }
+
+    /// Other processes hold slots of a named pool: what is left of it is ours, for a while. When
+    /// even that does not fit, nothing of ours starts there until we look again.
+    pub(super) fn close_pool(&mut self, pool: String, free: u32) {
+        let held = self.world.pool(Some(&pool)).map_or(0, |(_, held)| held);
+        let slots = if self.pools_full.insert(pool.clone()) { held + free } else { held };
+        self.size_pool(pool, slots);
+        let later = self.clock.now().plus_millis(POOL_RECHECK_MS);
+        self.recheck_pools_at = Some(later);
+    }
+
+    pub(super) fn size_pool(&mut self, pool: String, slots: u32) {
+        let event = Event::PoolSized { pool: Some(pool), slots };
+        if let Ok(decision) = decide(&self.world, &event, self.clock.now()) {
+            // Sizing a pool takes no arrow, so there is nothing to be broken.
+            let _ = apply(&mut self.world, &decision);
+        }
+    }
+
+    /// Gives shared pools their full size back, to see whether others have let go.
+    pub(super) fn reopen_pools(&mut self, turn: &mut Turn, now: Instant) {
+        if self.recheck_pools_at.is_none_or(|at| at > now) || !self.pools_full.is_empty() {
+            return;
+        }
+        self.recheck_pools_at = None;
+        for (pool, slots) in self.pools.clone() {
+            self.decide(&Event::PoolSized { pool: Some(pool), slots }, turn, now);
+        }
+    }
+
+    /// Nothing can be written now (a full disk): say so, wait, and let the caller try again. What
+    /// arrives meanwhile is held back; true when it is the word to close.
+    pub(super) fn stall(&mut self, error: &StoreError) -> bool {
+        let text = error.to_string();
+        for driven in self.runs.values() {
+            driven.watch.update(|status| status.stalled = Some(text.clone()));
+        }
+        match self.inbox.recv_timeout(Duration::from_millis(STALL_MS)) {
+            Ok(Message::Close { .. }) | Err(RecvTimeoutError::Disconnected) => {
+                self.abandoned = true;
+                true
+            }
+            Ok(message) => {
+                self.held.push(message);
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => false,
+        }
+    }
+
+    pub(super) fn fail_waiting(&mut self, waiting: &mut Waiting, why: &str) {
+        for (reply, run) in waiting.made.drain(..) {
+            self.runs.remove(&run);
+            let _ = reply.send(Err(SessionError::Store(why.to_owned())));
+        }
+        for (reply, run) in waiting.adopted.drain(..) {
+            self.runs.remove(&run);
+            let _ = reply.send(Err(SessionError::Store(why.to_owned())));
+        }
+        for reply in waiting.rerun.drain(..) {
+            let _ = reply.send(Err(SessionError::Store(why.to_owned())));
+        }
+    }
+
+    /// Throws the working world away and reads it anew from what is committed.
+    pub(super) fn reload(&mut self) -> Result<(), StoreError> {
+        let next = self.store.next_ids()?;
+        self.world = World::new(
+            (next.run, next.task_run),
+            self.default_slots,
+            self.lease.node_id,
+            self.lease.scope_id,
+        );
+        for (pool, slots) in self.pools.clone() {
+            self.size_pool(pool, slots);
+        }
+        let runs: Vec<(RunId, Arc<Plan>)> =
+            self.runs.iter().map(|(run, driven)| (*run, Arc::clone(&driven.plan))).collect();
+        for (run, plan) in runs {
+            match self.store.stored_run(run)? {
+                Some(stored) => {
+                    self.load(&stored, plan).map_err(|e| StoreError::Other(e.to_string()))?;
+                }
+                // Decided, but never committed.
+                None => {
+                    self.runs.remove(&run);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+SELECT dag_id, nominal_at, count(*)
+FROM run
+WHERE timed = 1
+GROUP BY dag_id, nominal_at
+HAVING count(*) > 1
+ORDER BY dag_id, nominal_at

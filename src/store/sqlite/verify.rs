@@ -1,0 +1,75 @@
+//! Hands what is stored to `verify`, and asks what concerns several runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::errors::Fault;
+use super::read;
+use crate::model::{Instant, RunId, TaskVersionId};
+use crate::store::verify::{Findings, RunFacts, check_run};
+use crate::store::{AttemptFilter, RegisteredTask, Violation, texts};
+
+pub(super) fn verify(conn: &Connection) -> Result<Vec<Violation>, Fault> {
+    let mut findings = Findings::default();
+    whole_file(conn, &mut findings)?;
+    several_runs(conn, &mut findings)?;
+    let mut known: BTreeMap<TaskVersionId, Arc<RegisteredTask>> = BTreeMap::new();
+    let mut select = conn.prepare_cached(texts::VERIFY_RUNS)?;
+    let ids: Vec<i64> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for id in ids.into_iter().map(RunId) {
+        // A run without a dag is not read; it was found as an orphan.
+        let Some(run) = read::stored_run(conn, id)? else { continue };
+        let missing: Vec<TaskVersionId> = run
+            .task_runs
+            .iter()
+            .map(|row| row.task_version_id)
+            .filter(|version| !known.contains_key(version))
+            .collect();
+        for (id, version) in read::versions(conn, &missing)? {
+            known.insert(id, Arc::new(version));
+        }
+        let facts = RunFacts {
+            run: &run,
+            attempts: &read::attempts(conn, &AttemptFilter::Run(id))?,
+            journal: &read::journal(conn, id)?,
+            versions: &known,
+        };
+        check_run(&facts, &mut findings);
+    }
+    Ok(findings.into_violations())
+}
+
+fn whole_file(conn: &Connection, findings: &mut Findings) -> Result<(), Fault> {
+    let mut check = conn.prepare("PRAGMA integrity_check(100)")?;
+    let mut lines = check.query([])?;
+    while let Some(row) = lines.next()? {
+        let line: String = row.get(0)?;
+        if line != "ok" {
+            findings.note("B1", line);
+        }
+    }
+    Ok(())
+}
+
+fn several_runs(conn: &Connection, findings: &mut Findings) -> Result<(), Fault> {
+    let mut select = conn.prepare_cached(texts::VERIFY_TIMED)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (dag, at, count): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        findings.note("U1", format!("dag {dag} has {count} timed runs for {}", Instant(at)));
+    }
+    let mut select = conn.prepare_cached(texts::VERIFY_POOLS)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (pool, used, slots): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        findings.note("O2", format!("pool {pool}: {used} of {slots} slots"));
+    }
+    let mut select = conn.prepare_cached(texts::VERIFY_ORPHANS)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        findings.note("S2", row.get::<_, String>(0)?);
+    }
+    Ok(())
+}

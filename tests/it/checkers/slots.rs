@@ -1,0 +1,38 @@
+//! Slots held in a pool, threads that still run included, never exceed what there are when
+//! something starts; one that is wider than its pool runs alone.
+
+use std::collections::BTreeMap;
+
+use super::{Checker, Step};
+
+pub struct Slots;
+
+impl Checker for Slots {
+    fn name(&self) -> &'static str {
+        "slots"
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        if step.decision.starts.is_empty() {
+            return Ok(());
+        }
+        let mut held: BTreeMap<&Option<String>, (u32, u32)> = BTreeMap::new();
+        for run in step.world.runs() {
+            let tasks = &step.truth.plans[&run.row.id].tasks;
+            for (task_run, task) in run.task_runs().iter().zip(tasks) {
+                if task_run.live.is_some() {
+                    let (slots, holders) = held.entry(&task.def.policy.pool).or_default();
+                    (*slots, *holders) = (*slots + task.def.policy.slots, *holders + 1);
+                }
+            }
+        }
+        for start in &step.decision.starts {
+            let (slots, holders) = held[&start.attempt.pool];
+            let there_are = step.truth.pools[&start.attempt.pool];
+            if slots > there_are && holders > 1 || there_are == 0 {
+                return Err(format!("{slots} of {there_are} in {:?}", start.attempt.pool));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! What a seed makes: dags, policies, and which faults there are at what rates.
+
+use std::sync::Arc;
+
+use mainspring::engine::Plan;
+use mainspring::model::{Backoff, EdgeKind, TaskPolicy};
+
+use super::rng::Rng;
+use crate::engine::bench::{plan, task};
+
+/// Rates in thousandths; a kind of fault that is off in this world has 0.
+pub struct Rates {
+    pub fail: u64,
+    pub lost: u64,
+    pub silent: u64,
+    pub twice: u64,
+    pub late: u64,
+    pub hung: u64,
+    pub deaf: u64,
+    pub cancel: u64,
+    pub rerun: u64,
+    pub interrupt: u64,
+    pub crash: u64,
+    pub resize: u64,
+}
+
+impl Rates {
+    /// Swarm: each kind is on in half of the worlds, at a rate drawn over several magnitudes.
+    pub fn new(rng: &mut Rng) -> Rates {
+        let mut rate = |most: u64| match rng.chance(500) {
+            true => most >> rng.below(5),
+            false => 0,
+        };
+        Rates {
+            fail: rate(400),
+            lost: rate(200),
+            silent: rate(100),
+            twice: rate(300),
+            late: rate(200),
+            hung: rate(200),
+            deaf: rate(800),
+            cancel: rate(30),
+            rerun: rate(60),
+            interrupt: rate(10),
+            crash: rate(20),
+            resize: rate(30),
+        }
+    }
+}
+
+pub fn random_plan(rng: &mut Rng) -> Arc<Plan> {
+    let most = if rng.chance(300) { 60 } else { 12 };
+    let count = 1 + rng.below(most);
+    let mut tasks = Vec::new();
+    let (mut edges, mut kinds) = (Vec::new(), Vec::new());
+    for index in 0..count as u32 {
+        tasks.push(task(&format!("t{index}"), policy(rng)));
+        let wanted = rng.below(4).min(u64::from(index));
+        let mut ups: Vec<u32> = (0..wanted).map(|_| rng.below(u64::from(index)) as u32).collect();
+        ups.sort_unstable();
+        ups.dedup();
+        for up in ups {
+            edges.push((up, index));
+            let rare = [EdgeKind::Completed, EdgeKind::Weak, EdgeKind::DataReady];
+            kinds.push(if rng.chance(200) { *rng.pick(&rare) } else { EdgeKind::Success });
+        }
+    }
+    plan(tasks, &edges, kinds)
+}
+
+fn policy(rng: &mut Rng) -> TaskPolicy {
+    let idempotent = rng.chance(900);
+    TaskPolicy {
+        max_attempts: idempotent.then(|| 1 + rng.below(4) as u32),
+        max_losses: rng.below(4) as u32,
+        retry_interval_ms: rng.below(8) as i64 * 500,
+        retry_backoff: *rng.pick(Backoff::ALL),
+        retry_cap_ms: 6_000,
+        retry_jitter_permille: if rng.chance(300) { 250 } else { 0 },
+        retry_on: rng.chance(200).then(|| vec![(*rng.pick(&["ERROR", "TIMEOUT", "X"])).into()]),
+        timeout_ms: rng.chance(400).then(|| 1_000 + rng.below(8_000) as i64),
+        grace_ms: rng.below(3) as i64 * 700,
+        idempotent,
+        priority: rng.below(10) as u8,
+        pool: rng.chance(400).then(|| "p".into()),
+        slots: if rng.chance(100) { 1 + rng.below(6) as u32 } else { 1 },
+        ..TaskPolicy::default()
+    }
+}

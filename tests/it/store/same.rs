@@ -1,0 +1,241 @@
+//! Random work done by both stores leaves both with the same answers.
+
+use std::fmt::Debug;
+
+use mainspring::engine::RunMove;
+use mainspring::model::{Outcome, RunState, StopReason, TaskRunId};
+use mainspring::store::{
+    AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, RunFilter, SqliteStore, Store,
+};
+use proptest::prelude::*;
+
+use super::support::file::open;
+use super::support::{Desk, at, dag, ended, flights, node, schedule, task};
+
+/// One step of work; numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    Register(u8),
+    Join,
+    Beat(u8),
+    Leave(u8),
+    Pool(u8),
+    Create { timed: bool, nominal: u8 },
+    Work(Vec<(u8, u8, u8)>),
+    Stale(u8),
+    MoveRun(u8, bool),
+    TakeOver(u8, u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => any::<u8>().prop_map(Step::Register),
+        1 => Just(Step::Join),
+        1 => any::<u8>().prop_map(Step::Beat),
+        1 => any::<u8>().prop_map(Step::Leave),
+        1 => any::<u8>().prop_map(Step::Pool),
+        3 => (any::<bool>(), 0..4u8).prop_map(|(timed, nominal)| Step::Create { timed, nominal }),
+        12 => prop::collection::vec((any::<u8>(), 0..3u8, any::<u8>()), 1..6).prop_map(Step::Work),
+        1 => any::<u8>().prop_map(Step::Stale),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(run, cancel)| Step::MoveRun(run, cancel)),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(run, to)| Step::TakeOver(run, to)),
+    ]
+}
+
+fn registration(choice: u8) -> Vec<mainspring::model::DagDef> {
+    let mut def = flights();
+    match choice % 6 {
+        0 => {}
+        1 => def.tasks[1].handler = Some(format!("jobs:{choice}")),
+        2 => drop(def.tasks.pop()),
+        3 => def.schedules = vec![schedule("default", "0 2 * * *")],
+        4 => def.tasks[0].authored_version = Some(u32::from(choice % 3) + 1),
+        _ => def.title = Some("Flights".into()),
+    }
+    vec![def, dag("late", vec![task("only", &["flights.fetch"])])]
+}
+
+/// The same step in both stores, as a batch that is made from the answers of the first.
+struct Pair {
+    memory: MemoryStore,
+    sqlite: SqliteStore,
+    leases: Vec<mainspring::model::ScopeLease>,
+    runs: Vec<CreatedRun>,
+}
+
+fn same<T: PartialEq + Debug>(left: T, right: T) -> T {
+    assert_eq!(left, right);
+    left
+}
+
+fn text<T: Debug, E: Debug>(answer: &Result<T, E>) -> String {
+    format!("{answer:?}")
+}
+
+impl Pair {
+    fn both<T: Debug, E: Debug>(
+        &mut self,
+        work: impl Fn(&mut dyn Store) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let left = work(&mut self.memory);
+        let right = work(&mut self.sqlite);
+        same(text(&left), text(&right));
+        left
+    }
+
+    fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
+        self.both(|store| store.commit(batch))
+    }
+
+    fn batch(&self) -> Batch {
+        Batch::new(self.leases[0], at(1))
+    }
+
+    fn take(&mut self, step: Step, now: i64) {
+        match step {
+            Step::Register(choice) => {
+                let defs = registration(choice);
+                let _ = self.both(|store| store.register(&defs, at(now)));
+            }
+            Step::Join => {
+                let lease = self.both(|store| store.join(&node(now))).unwrap();
+                self.leases.push(lease);
+            }
+            Step::Beat(who) => {
+                let lease = self.leases[usize::from(who) % self.leases.len()];
+                let _ = self.both(|store| store.heartbeat(lease, at(now), at(now + 15)));
+            }
+            Step::Leave(who) => {
+                let lease = self.leases[usize::from(who) % self.leases.len()];
+                self.both(|store| store.leave(lease, at(now))).unwrap();
+            }
+            Step::Pool(slots) => {
+                self.both(|store| store.set_pool("db", u32::from(slots % 4), at(now))).unwrap();
+            }
+            Step::Create { timed, nominal } => self.create(timed, i64::from(nominal)),
+            Step::Work(items) => self.work(&items, now),
+            Step::Stale(which) => {
+                let mut batch = self.batch();
+                batch.stale.push(TaskRunId(i64::from(which % 12)));
+                let _ = self.commit(&batch);
+            }
+            Step::MoveRun(run, cancel_requested) => self.move_run(run, cancel_requested, now),
+            Step::TakeOver(run, to) => {
+                let Some(run) = pick(&self.runs, run).map(|run| run.row.id) else { return };
+                let from = self.leases[0].scope_id;
+                let lease = self.leases[usize::from(to) % self.leases.len()];
+                let _ = self.both(|store| store.take_over(run, from, lease, at(now)));
+            }
+        }
+    }
+
+    fn create(&mut self, timed: bool, nominal: i64) {
+        let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
+        let ids = self.both(|store| store.next_ids()).unwrap();
+        let mut run = super::support::new_run(&dag, self.leases[0], ids, nominal);
+        run.row.timed = timed;
+        let mut batch = self.batch();
+        batch.created.push(run.clone());
+        if self.commit(&batch).is_ok() {
+            self.runs.push(run);
+        }
+    }
+
+    /// Starts, ends, stops and releases, several in one batch.
+    fn work(&mut self, items: &[(u8, u8, u8)], now: i64) {
+        if self.runs.is_empty() {
+            return;
+        }
+        let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
+        let lease = self.leases[0];
+        let mut runs = self.runs.clone();
+        let mut batch = self.batch();
+        for (which, index, what) in items {
+            let at_run = usize::from(*which) % runs.len();
+            let index = usize::from(*index) % runs[at_run].task_runs.len();
+            let desk = Desk { store: &mut self.memory, lease, dag: dag.clone() };
+            let row = runs[at_run].task_runs[index].clone();
+            // A batch has one entry a task run.
+            if batch.progressed.iter().any(|other| other.id == row.id) {
+                continue;
+            }
+            match what % 5 {
+                0 | 1 => {
+                    desk.start(&mut batch, &mut runs[at_run], index, now);
+                    let start = batch.starts.last_mut().unwrap();
+                    start.pool = (what % 2 == 0).then(|| "db".to_owned());
+                }
+                2 => {
+                    desk.end(&mut batch, &mut runs[at_run], index, now);
+                    batch.ends.last_mut().unwrap().released = what % 3 != 0;
+                }
+                3 => {
+                    let no = row.progress.attempt_no;
+                    let end = ended(row.id, no, row.progress.token, Outcome::Failed, now);
+                    batch.ends.push(end);
+                }
+                _ if what % 2 == 0 => batch.stops.push((row.id, StopReason::Timeout)),
+                _ => batch.releases.push(row.id),
+            }
+        }
+        if self.commit(&batch).is_ok() {
+            self.runs = runs;
+        }
+    }
+
+    fn move_run(&mut self, which: u8, cancel_requested: bool, now: i64) {
+        let Some(run) = pick(&self.runs, which).map(|run| run.row.id) else { return };
+        let from = if which % 3 == 0 { RunState::Failed } else { RunState::Running };
+        let to = if which % 2 == 0 { RunState::Failed } else { RunState::Running };
+        let finished_at = (to == RunState::Failed).then(|| at(now));
+        let mut batch = self.batch();
+        batch.run_moves.push(RunMove { run, from, to, finished_at, cancel_requested });
+        let _ = self.commit(&batch);
+    }
+
+    fn compare(&mut self) {
+        self.both(|store| store.dag_keys()).unwrap();
+        self.both(|store| store.dag("flights")).unwrap();
+        self.both(|store| store.pools()).unwrap();
+        self.both(|store| store.next_ids()).unwrap();
+        let filter = RunFilter::default();
+        for run in self.both(|store| store.runs(&filter)).unwrap() {
+            let id = run.row.id;
+            let stored = self.both(|store| store.stored_run(id)).unwrap().unwrap();
+            self.both(|store| store.task_runs(id)).unwrap();
+            self.both(|store| store.attempts(&AttemptFilter::Run(id))).unwrap();
+            self.both(|store| store.journal(id)).unwrap();
+            let versions: Vec<_> = stored.task_runs.iter().map(|row| row.task_version_id).collect();
+            self.both(|store| store.versions(&versions)).unwrap();
+            self.both(|store| store.holder(stored.row.scope_id)).unwrap();
+        }
+        for lease in self.leases.clone() {
+            self.both(|store| store.node(lease.node_id)).unwrap();
+        }
+        self.both(|store| store.verify()).unwrap();
+    }
+}
+
+fn pick<T>(of: &[T], which: u8) -> Option<&T> {
+    of.get(usize::from(which) % of.len().max(1))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn both_stores_give_the_same_answers(steps in prop::collection::vec(step(), 1..40)) {
+        let mut pair = Pair {
+            memory: MemoryStore::new(),
+            sqlite: open(":memory:"),
+            leases: Vec::new(),
+            runs: Vec::new(),
+        };
+        pair.take(Step::Join, 0);
+        pair.take(Step::Register(0), 0);
+        for (now, step) in (1..).zip(steps) {
+            pair.take(step, now);
+        }
+        pair.compare();
+    }
+}

@@ -1,0 +1,100 @@
+"""Live progress: one line on a terminal, few lines elsewhere, silence where nobody looks."""
+
+import io
+import threading
+
+import pytest
+
+import mainspring as ms
+from mainspring import _progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def state(**counts):
+    return {"state": "RUNNING", "counts": counts, "total": 10, "running": ["load"]}
+
+
+@pytest.mark.parametrize(
+    ("now", "seconds", "text"),
+    [
+        (state(PENDING=10), 0.0, "0/10 done | running load | 0.0s"),
+        (state(SUCCESS=4, FAILED=1, BLOCKED=2, RUNNING=1, PENDING=2), 2.0,
+         "7/10 done, 1 failed, 2 blocked | running load | 2.0s, 4/s, 1s left"),
+        ({"state": "SUCCESS", "counts": {"SUCCESS": 10}, "total": 10, "running": []}, 2.0,
+         "10/10 done | SUCCESS | 2.0s, 5/s"),
+        ({}, 1.0, ""),
+    ],
+)
+def test_the_line(now, seconds, text):
+    assert _progress.line(now, seconds) == text
+
+
+def test_a_terminal_has_one_line(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    dag = ms.Dag.from_graph("g", ["a", "b"])
+    dag.run("2013-01-15", progress=True)
+    assert stream.getvalue().count("\n") == 1
+    assert "2/2 done | SUCCESS" in stream.getvalue()
+
+
+def test_a_short_run_says_nothing_unasked(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr(_progress, "FIRST", 30.0)
+    ms.Dag.from_graph("g", ["a"]).run("2013-01-15")
+    assert stream.getvalue() == ""
+
+
+def test_a_long_run_shows_what_runs(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr(_progress, "FIRST", 0.01)
+    go = threading.Event()
+    shown = _progress._Terminal.show
+
+    def show(self, text):
+        shown(self, text)
+        if "running slow" in text:
+            go.set()
+
+    monkeypatch.setattr(_progress._Terminal, "show", show)
+    with ms.Dag("d") as dag:
+
+        @ms.task
+        def slow():
+            go.wait(10)
+
+    dag.run("2013-01-15")
+    assert go.is_set()
+    assert "1/1 done | SUCCESS" in stream.getvalue()
+
+
+def test_plain_lines_elsewhere(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    ms.Dag.from_graph("g", ["a", "b"]).run("2013-01-15", progress=True)
+    assert stream.getvalue().splitlines()[-1].startswith("2/2 done | SUCCESS")
+    stream.truncate(0)
+    ms.Dag.from_graph("g", ["a", "b"]).run("2013-01-15")
+    assert stream.getvalue() == ""
+
+
+def test_lines_are_held_back():
+    stream = io.StringIO()
+    lines = _progress._Lines(stream)
+    for done in range(5):
+        lines.show(f"{done}/5 done | 0.1s")
+    lines.close()
+    assert stream.getvalue().splitlines() == ["0/5 done | 0.1s", "4/5 done | 0.1s"]
+
+
+def test_a_closed_stderr_is_no_reason_to_fail(monkeypatch):
+    stream = io.StringIO()
+    stream.close()
+    monkeypatch.setattr("sys.stderr", stream)
+    assert ms.Dag.from_graph("g", ["a"]).run("2013-01-15").state == "SUCCESS"
