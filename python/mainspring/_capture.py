@@ -110,7 +110,7 @@ def _handler() -> "Any":
                     return
                 try:
                     core.write(self.format(record) + "\n", "err")
-                except Exception:
+                except Exception:  # noqa: BLE001 - as every handler of logging does
                     self.handleError(record)
 
         _log_handler = AttemptHandler()
