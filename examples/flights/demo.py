@@ -8,11 +8,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "dags"))
 
-import _source
-import _warehouse
-from flights import dag
-
-import mainspring as ms
+import _source  # noqa: E402
+import _warehouse  # noqa: E402
+import mainspring as ms  # noqa: E402
+from flights import dag  # noqa: E402
 
 WEEK = [date(2013, 1, 14) + timedelta(days=number) for number in range(7)]
 AGAIN = WEEK[1]

@@ -28,9 +28,8 @@ from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "flights"
 
@@ -257,7 +256,7 @@ def test_the_command_line_runs_it_in_its_folder(tmp_path):
     assert "no problems" in in_the_example(tmp_path, "-m", "mainspring", "check")
     run = ("-m", "mainspring", "run", "flights", "--biz-date", DAY)
     report = json.loads(in_the_example(tmp_path, *run, "--json"))
-    assert report["runs"][0]["state"] == "SUCCESS"
+    assert report["runs"][0]["run"]["state"] == "SUCCESS"
     failed = in_the_example(tmp_path, *run, "--param", "min_flights=5000", code=1)
     assert "894 flights, and no day has less than 5000" in " ".join(failed.split())
     assert (tmp_path / "data" / "reports" / f"{DAY}.html").exists()

@@ -14,7 +14,6 @@ from datetime import date
 import _report
 import _source
 import _warehouse
-
 import mainspring as ms
 
 AIRPORTS = ["EWR", "JFK", "LGA"]
@@ -115,7 +114,8 @@ with ms.Dag(
         ]
         broken = [message for holds, message in rules if not holds]
         if broken:
-            raise ms.Fail(f"{biz_date}: {'; '.join(broken)}; there are {has}", code="ROW_COUNT")
+            rows = ", ".join(f"{table} {number}" for table, number in has.items())
+            raise ms.Fail(f"{biz_date}: {'; '.join(broken)} ({rows})", code="ROW_COUNT")
         return has
 
     @ms.task(priority="low", owner="analytics", labels=["report"])
