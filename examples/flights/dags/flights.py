@@ -119,9 +119,9 @@ with ms.Dag(
         return has
 
     @ms.task(priority="low", owner="analytics", labels=["report"])
-    def write_report(biz_date: date) -> str:
+    def write_report(biz_date: date, late_minutes: int = 15) -> str:
         """Write the day's page."""
-        path = _report.write(biz_date)
+        path = _report.write(biz_date, late_minutes)
         ms.context().logger.info("wrote %s", path)
         return path
 
