@@ -146,8 +146,9 @@ class _Notebook:
     """One output of the cell that is replaced."""
 
     def __init__(self) -> None:
-        from IPython.display import display  # type: ignore[import-not-found]
+        import importlib
 
+        display = importlib.import_module("IPython.display").display
         self._handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
 
     def show(self, text: str) -> None:

@@ -36,6 +36,7 @@ class Session:
         self.core: CoreSession = CoreSession(database, role="interactive", **options)
         self._registered: dict[str, tuple[Dag, int]] = {}
         self._abandoned = False
+        self.known: set[int] = set()
 
     def register(self, dag: "Dag") -> None:
         """Store the definition, unless it is what was stored last."""
