@@ -115,7 +115,7 @@ def _handler() -> "Any":
 
         _log_handler = AttemptHandler()
         _log_handler.setFormatter(
-            logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+            logging.Formatter("%(levelname)s %(name)s: %(message)s")
         )
     return _log_handler
 

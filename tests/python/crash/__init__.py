@@ -1,0 +1,1 @@
+"""The whole product under kills, locks, signals and bad handlers."""

@@ -1,0 +1,142 @@
+"""K01 and K02: wide, deep and real graphs, through the whole product."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import mainspring as ms
+
+from . import _tools as tools
+
+GRAPHS = Path(__file__).resolve().parents[2] / "data" / "graphs"
+
+
+def timed(what, dag, **options):
+    """Run a dag; print what an edge costs."""
+    began = time.monotonic()
+    run = dag.run("2020-01-01", **options)
+    took = time.monotonic() - began
+    print(f"{what}: {len(run)} tasks, {took:.2f} s, {len(run) / took:,.0f} a second")
+    return run, took
+
+
+@pytest.mark.parametrize("path", sorted(GRAPHS.glob("*.json")), ids=lambda path: path.stem)
+def test_real_graphs(path, database):
+    graph = json.loads(path.read_text(encoding="utf-8"))
+    nodes = graph["nodes"]
+    edges = [(nodes[upstream], nodes[downstream]) for upstream, downstream in graph["edges"]]
+    run, _ = timed(path.stem, ms.Dag.from_graph(path.stem, nodes, edges).check())
+    assert run.state == "SUCCESS"
+    assert run.counts == {"SUCCESS": len(nodes)}
+    assert tools.consistent(database) == []
+    assert ms._session.history(str(database)).verify() == []
+
+
+def chain(count):
+    nodes = [f"t{number}" for number in range(count)]
+    return nodes, list(zip(nodes, nodes[1:], strict=False))
+
+
+def fan(count):
+    nodes = ["first", *(f"t{number}" for number in range(count)), "last"]
+    edges = [edge for node in nodes[1:-1] for edge in (("first", node), (node, "last"))]
+    return nodes, edges
+
+
+def test_wide(database):
+    """1 -> 50,000 -> 1, and a smaller one: what an edge costs does not grow with the graph."""
+    small, fast = timed("fan of 5,000", ms.Dag.from_graph("small", *fan(5_000)))
+    large, slow = timed("fan of 50,000", ms.Dag.from_graph("large", *fan(50_000)))
+    assert small.state == large.state == "SUCCESS"
+    assert slow < fast * 10 * 3
+    assert tools.consistent(database) == []
+
+
+def test_bipartite(database):
+    above = [f"a{number}" for number in range(100)]
+    below = [f"b{number}" for number in range(100)]
+    edges = [(up, down) for up in above for down in below]
+    run, _ = timed("100 x 100", ms.Dag.from_graph("pairs", above + below, edges))
+    assert run.state == "SUCCESS"
+
+
+def test_deep_chain(database):
+    run, _ = timed("chain of 10,000", ms.Dag.from_graph("chain", *chain(10_000)))
+    assert run.state == "SUCCESS"
+    assert tools.consistent(database) == []
+
+
+def test_chain_with_skips(database):
+    """Exponentially many paths, which nobody may count."""
+    nodes, edges = chain(2_000)
+    edges += list(zip(nodes, nodes[2:], strict=False))
+    run, _ = timed("chain with skips", ms.Dag.from_graph("skips", nodes, edges))
+    assert run.state == "SUCCESS"
+
+
+def test_ladder(database):
+    left = [f"l{number}" for number in range(2_000)]
+    right = [f"r{number}" for number in range(2_000)]
+    edges = [edge for at in range(1_999) for edge in (
+        (left[at], left[at + 1]), (left[at], right[at + 1]),
+        (right[at], left[at + 1]), (right[at], right[at + 1]))]
+    run, _ = timed("ladder 2 x 2,000", ms.Dag.from_graph("ladder", left + right, edges))
+    assert run.state == "SUCCESS"
+
+
+def test_a_chain_of_100_000_is_checked(database):
+    nodes, edges = chain(100_000)
+    began = time.monotonic()
+    ms.Dag.from_graph("chain", nodes, edges).check()
+    with pytest.raises(ms.errors.CycleError) as caught:
+        ms.Dag.from_graph("circle", nodes, [*edges, (nodes[-1], nodes[0])]).check()
+    took = time.monotonic() - began
+    print(f"chain of 100,000 checked twice: {took:.1f} s")
+    assert len(str(caught.value)) < 100_000
+    assert took < 120
+
+
+def below_a_failure(name, nodes, edges):
+    """A dag whose first task fails until it is told otherwise."""
+    good = []
+    dag = ms.Dag.from_graph(name, nodes[1:], edges[1:] if False else
+                            [edge for edge in edges if nodes[0] not in edge])
+    below = [down for up, down in edges if up == nodes[0]]
+
+    def first():
+        if not good:
+            raise ValueError("not yet")
+
+    first.__name__ = nodes[0]
+    dag.task(first)
+    for each in below:
+        dag._nodes[each].upstream[f"{name}.{nodes[0]}"] = None
+    return dag, good
+
+
+@pytest.mark.parametrize(("name", "graph"), [
+    ("fan", lambda: fan(20_000)), ("chain", lambda: chain(20_000)),
+])
+def test_blocked_and_repaired(database, name, graph):
+    """20,000 below a failure are blocked, say why in few words, and go on when it is repaired."""
+    nodes, edges = graph()
+    dag, good = below_a_failure(name, nodes, edges)
+    run, took = timed(f"blocked {name}", dag)
+    assert run.state == "FAILED"
+    assert run.counts == {"FAILED": 1, "BLOCKED": len(nodes) - 1}
+    last = run[nodes[-1]]
+    assert last.blocked_by == nodes[0]
+    words = run.explain(nodes[-1])
+    assert words is None or len(words) < 2_000
+    assert tools.consistent(database) == []
+    good.append(1)
+    began = time.monotonic()
+    run = dag.rerun(run)
+    again = time.monotonic() - began
+    print(f"repaired {name}: {again:.2f} s")
+    assert run.state == "SUCCESS", run.counts
+    assert tools.consistent(database) == []
+    assert [each.outcome for each in run[nodes[0]].attempts] == ["FAILED", "SUCCESS"]
