@@ -56,7 +56,7 @@ const FLOORS: &[Floor] = &[
     Floor {
         name: "engine",
         uses: &["model", "calendar", "graph", "policy"],
-        crates: &["regex", "serde_json", "thiserror"],
+        crates: &["serde_json", "thiserror"],
         reason: "what next; pure, so that a simulator can drive it",
     },
     Floor {
