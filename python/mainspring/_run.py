@@ -229,8 +229,7 @@ class Run:
     def explain(self, task: "Any") -> str:
         """Say in words why a task is in its state, and what it waits for."""
         found = self[task]
-        why = session(self.database).core.explain(self.id, found.task)
-        return why or f"{self.dag}.{found.task} is {found.state}"
+        return session(self.database).core.explain(self.id, found.task)
 
     # Verbs
 

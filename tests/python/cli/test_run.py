@@ -430,7 +430,6 @@ class TestDatabase:
         assert (told.code, told.err) == (0, "")
         assert project("db", "verify", "--json").json["broken"] == []
 
-    @pytest.mark.xfail(reason="the store does not look for lost rows yet")
     def test_verify_finds_lost_rows(self, project: Project) -> None:
         project.write("dags/flights.py", FLIGHTS)
         project("run", "flights")
