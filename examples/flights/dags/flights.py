@@ -14,7 +14,6 @@ from datetime import date
 import _report
 import _source
 import _warehouse
-
 import mainspring as ms
 
 AIRPORTS = ["EWR", "JFK", "LGA"]

@@ -1,13 +1,11 @@
 """K01 and K02: wide, deep and real graphs, through the whole product."""
 
 import json
-import sys
 import time
 from pathlib import Path
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 from . import _tools as tools
 

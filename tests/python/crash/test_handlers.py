@@ -5,9 +5,8 @@ import sys
 import threading
 import time
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 from . import _tools as tools
 
@@ -66,7 +65,7 @@ def cancelled():
     (cancelled, "CancelledError"),
     (Mute, "Mute"),
     (lambda: ValueError("x" * 10_000_000), "ValueError"),
-    (lambda: BaseExceptionGroup("g", [ValueError(1), KeyboardInterrupt()])
+    (lambda: BaseExceptionGroup("g", [ValueError(1), KeyboardInterrupt()])  # noqa: F821
         if sys.version_info >= (3, 11) else ValueError("g"), None),
     (lambda: ValueError("lone \ud800 surrogate"), "ValueError"),
     (lambda: ValueError("nul \0 inside"), "ValueError"),

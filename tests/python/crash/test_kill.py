@@ -7,9 +7,8 @@ import signal
 import sys
 import time
 
-import pytest
-
 import mainspring as ms
+import pytest
 from mainspring import _session
 
 from . import _tools as tools

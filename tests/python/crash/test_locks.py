@@ -7,9 +7,8 @@ import sys
 import threading
 import time
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 from . import _tools as tools
 
