@@ -1,7 +1,7 @@
 //! Opening a file so that nobody is surprised: checked before anything in it changes.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,7 +46,13 @@ pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<(Connection, P
     wait_patiently(&mut conn, options.busy_wait).map_err(|error| place.store(error))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Before anything is changed: whose is it, and can we read it?
-    let identity = Identity::read(&conn).map_err(|error| place.store(error))?;
+    let identity = Identity::read(&conn).map_err(|error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => {
+            let reason = "it is not a SQLite database".to_owned();
+            StoreError::Foreign { path: place.path.clone(), reason }
+        }
+        _ => place.store(error),
+    })?;
     identity.check(&place.path)?;
     set_up(&conn, &identity, options, &place).map_err(|fault| place.store(fault))?;
     Ok((conn, place))
@@ -138,6 +144,10 @@ fn use_wal(conn: &Connection, longest: Duration) -> rusqlite::Result<()> {
 
 /// What can be said about a path before SQLite sees it; makes the file and its directory, which
 /// are nobody else's business.
+///
+/// Never opens a file that is there: closing it again would drop the locks that this process holds
+/// on it by other connections, and the next process to close its own would take the write-ahead
+/// log away under us.
 fn look(path: &Path, read_only: bool, place: &Place) -> Result<(), StoreError> {
     let refuse = |reason: &str, hint: &str| Err(cannot_open(place, reason, hint));
     match fs::metadata(path) {
@@ -149,17 +159,6 @@ fn look(path: &Path, read_only: bool, place: &Place) -> Result<(), StoreError> {
         }
         Ok(found) if found.len() == 0 => {}
         Ok(found) => {
-            let mut head = [0u8; 16];
-            let mut file = match fs::File::open(path) {
-                Ok(file) => file,
-                Err(error) => return refuse(&error.to_string(), hint_of_open()),
-            };
-            let is_sqlite =
-                file.read_exact(&mut head).is_ok() && head.starts_with(b"SQLite format 3\0");
-            if !is_sqlite {
-                let reason = "it is not a SQLite database".to_owned();
-                return Err(StoreError::Foreign { path: place.path.clone(), reason });
-            }
             if !read_only && found.permissions().readonly() {
                 return refuse("the file is read-only", "make it writable, or name another file");
             }
