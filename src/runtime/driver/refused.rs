@@ -91,6 +91,15 @@ impl Driver {
 
     /// Reads the world anew, to decide again.
     pub(super) fn anew(&mut self, waiting: &mut Waiting) -> Next {
+        // What was not committed is not ours: by now its number may be that of somebody else's run.
+        for run in waiting
+            .made
+            .iter()
+            .map(|(_, run)| run)
+            .chain(waiting.adopted.iter().map(|(_, run)| run))
+        {
+            self.runs.remove(run);
+        }
         match self.reload() {
             Ok(()) => Next::Again,
             Err(error) => {
@@ -140,6 +149,19 @@ impl Driver {
             Ok(Message::Close { .. }) | Err(RecvTimeoutError::Disconnected) => {
                 self.abandoned = true;
                 true
+            }
+            // Whoever asks for more is told at once, and need not wait for the disk.
+            Ok(Message::Submit(submit)) => {
+                let _ = submit.reply.send(Err(SessionError::Store(text)));
+                false
+            }
+            Ok(Message::Adopt(adopt)) => {
+                let _ = adopt.reply.send(Err(SessionError::Store(text)));
+                false
+            }
+            Ok(Message::Rerun(_, _, reply)) => {
+                let _ = reply.send(Err(SessionError::Store(text)));
+                false
             }
             Ok(message) => {
                 self.held.push(message);
