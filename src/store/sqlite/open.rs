@@ -205,3 +205,53 @@ fn make(path: &Path) -> std::io::Result<()> {
         Err(error) => Err(error),
     }
 }
+
+/// Which files a connection has open, as far as the platform can tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identities {
+    database: Option<(u64, u64)>,
+    log: Option<(u64, u64)>,
+}
+
+impl Identities {
+    pub(super) fn of(place: &Place) -> Identities {
+        Identities {
+            database: identity(&place.path),
+            log: identity(&format!("{}-wal", place.path)),
+        }
+    }
+
+    /// Refuses to go on where the files at this path are not those that were opened: what is
+    /// written to files that were deleted is lost without a word.
+    pub(super) fn check(&mut self, place: &Place) -> Result<(), StoreError> {
+        let now = Identities::of(place);
+        if self.log.is_none() {
+            self.log = now.log;
+        }
+        if *self == now {
+            return Ok(());
+        }
+        let reason = match now.database {
+            None => "it was deleted or moved away while it was open",
+            Some(_) if now.database != self.database => "another file was put in its place",
+            Some(_) => {
+                "its write-ahead log was taken away: another SQLite library in this process (such \
+                 as Python's sqlite3) opened the file and closed it"
+            }
+        };
+        let hint = "nothing is written any more; start this process anew, and read the database \
+                    from other processes only";
+        Err(cannot_open(place, reason, hint))
+    }
+}
+
+#[cfg(unix)]
+fn identity(path: &str) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &str) -> Option<(u64, u64)> {
+    None
+}
