@@ -34,10 +34,12 @@ with ms.Dag("slow", database=os.environ["BASE"]) as dag:
 
     @ms.task
     def child():
-        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"],
+                                   start_new_session=True)
         say(event="start", task="child", attempt=1, token=0, pid=process.pid, run=0)
         try:
-            process.wait()
+            while process.poll() is None:
+                time.sleep(0.01)
         finally:
             process.kill()
             process.wait()
