@@ -14,9 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _measure import line, median, seconds
-
 import mainspring as ms
+from _measure import line, median, seconds
 
 
 def noop() -> None:

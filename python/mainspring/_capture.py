@@ -110,12 +110,12 @@ def _handler() -> "Any":
                     return
                 try:
                     core.write(self.format(record) + "\n", "err")
-                except Exception:
+                except Exception:  # noqa: BLE001 - as every handler of logging does
                     self.handleError(record)
 
         _log_handler = AttemptHandler()
         _log_handler.setFormatter(
-            logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+            logging.Formatter("%(levelname)s %(name)s: %(message)s")
         )
     return _log_handler
 

@@ -192,7 +192,7 @@ def _zone(value: Any) -> str:
 
     try:
         ZoneInfo(name)
-    except Exception:
+    except (KeyError, ValueError, OSError):
         known = available_timezones()
         if known:  # a machine without zone data leaves the question to the core, which has its own
             raise ValueProblem(

@@ -3,23 +3,28 @@
 from mainspring._context import current
 from mainspring._host import holds_loop
 from mainspring._run import Run
-from mainspring._session import Session, session
+from mainspring._session import Session, history, session
 from mainspring.errors import (
     AttemptCanceled,
     AttemptTimeout,
     ConflictError,
+    MainspringError,
     Problem,
     SpecError,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mainspring._dag import Dag
 
 GRACE = 0.8
 """Seconds that handlers have to stop after Ctrl-C."""
+
+LOOK = 0.1
+"""Seconds between two looks at a run of another process."""
 
 LAST_WAIT = 0.95
 """Seconds from Ctrl-C until it is raised, whatever a handler does."""
@@ -36,10 +41,27 @@ def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", onl
     request = _request(dag, biz_date, params, nominal_at, only)
     here = session(dag.database)
     here.register(dag)
-    run = Run(here.core.submit(dag.name, dag.handlers(), request), here.database)
-    if wait:
-        watch(here, run, progress)
-    return run
+    run = None
+    try:
+        run = Run(here.core.submit(dag.name, dag.handlers(), request), here.database)
+        here.known.add(run.id)
+        if wait:
+            _follow(here, run, progress, None)
+        return run
+    except KeyboardInterrupt as stop:
+        for each in [run] if run is not None else _unknown(here, dag):
+            _stop(here, each, stop)
+        raise
+
+
+def _unknown(here: Session, dag: "Dag") -> "list[Run]":
+    """Runs that were made here just as Ctrl-C came, before anybody knew their ids."""
+    import os
+
+    reader = history(here.database)
+    rows = [] if reader is None else reader.runs(dag=dag.name, states=["RUNNING"], limit=16)
+    mine = [row for row in rows if (row["node"] or {}).get("pid") == os.getpid()]
+    return [Run(row["id"], here.database) for row in mine if row["id"] not in here.known]
 
 
 def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None") -> Run:
@@ -49,11 +71,8 @@ def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None") -> Ru
     here = session(dag.database)
     found = _as_run(run, here)
     here.register(dag)
-    here.core.resume(found.id, dag.handlers())
-    found.refresh()
-    if wait:
-        watch(here, found, progress)
-    return found
+    handlers = dag.handlers()
+    return _again(here, found, lambda: here.core.resume(found.id, handlers), wait, progress)
 
 
 def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
@@ -65,16 +84,39 @@ def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
     found = _as_run(run, here)
     here.register(dag)
     names = None if tasks is None else _names(tasks)
-    here.core.rerun(found.id, dag.handlers(), tasks=names, downstream=downstream)
-    found.refresh()
-    if wait:
-        watch(here, found, progress)
-    return found
+    handlers = dag.handlers()
+
+    def begin() -> None:
+        here.core.rerun(found.id, handlers, tasks=names, downstream=downstream)
+
+    return _again(here, found, begin, wait, progress)
+
+
+def _again(here: Session, run: Run, begin: "Callable[[], None]", wait: bool,
+           progress: "bool | None") -> Run:
+    try:
+        begin()
+        here.known.add(run.id)
+        run.refresh()
+        if wait:
+            _follow(here, run, progress, None)
+        return run
+    except KeyboardInterrupt as stop:
+        _stop(here, run, stop)
+        raise
 
 
 def watch(here: Session, run: Run, progress: "bool | None" = None,
           timeout: "float | None" = None) -> bool:
     """Wait until a run ends or the time is over, with progress; Ctrl-C cancels the run."""
+    try:
+        return _follow(here, run, progress, timeout)
+    except KeyboardInterrupt as stop:
+        _stop(here, run, stop)
+        raise
+
+
+def _follow(here: Session, run: Run, progress: "bool | None", timeout: "float | None") -> bool:
     if current.get() is not None:
         return _wait_inside(here, run, timeout)
     try:
@@ -83,9 +125,6 @@ def watch(here: Session, run: Run, progress: "bool | None" = None,
         from mainspring._progress import follow
 
         return follow(here.core, run, always=bool(progress), timeout=timeout)
-    except KeyboardInterrupt as stop:
-        _stop(here, run, stop)
-        raise
     finally:
         run.refresh()
 
@@ -130,6 +169,19 @@ def _wait_inside(here: Session, run: Run, timeout: "float | None") -> bool:
         run.refresh()
 
 
+def look_on(run: Run, timeout: "float | None") -> bool:
+    """Wait for a run that another process drives, by looking at the database."""
+    import time
+
+    end = None if timeout is None else time.monotonic() + timeout
+    while run.state == "RUNNING":
+        left = LOOK if end is None else min(LOOK, end - time.monotonic())
+        if left <= 0:
+            return False
+        time.sleep(left)
+    return True
+
+
 def _stop(here: Session, run: Run, stop: KeyboardInterrupt) -> None:
     import time
 
@@ -141,6 +193,8 @@ def _stop(here: Session, run: Run, stop: KeyboardInterrupt) -> None:
         here.abandon()
         _note(second, f"run {run.id} was left while it was being canceled")
         raise second from None
+    except MainspringError:
+        return  # it was not live yet, or no longer
     if ended:
         _note(stop, f"run {run.id} was canceled; dag.rerun({run.id}) runs what did not finish")
     else:

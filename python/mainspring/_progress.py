@@ -25,21 +25,22 @@ _OVER = ("SUCCESS", "SKIPPED", *_BAD)
 def follow(core: "CoreSession", run: "Run", *, always: bool, timeout: "float | None") -> bool:
     """Wait for a run and show how far it is; True when it has ended."""
     began = time.monotonic()
+    before = _over(core.progress(run.id))  # done when nobody looked: no measure of the speed
     end = None if timeout is None else began + timeout
     first = FIRST if timeout is None else min(FIRST, timeout)
     if core.wait(run.id, 0.0 if always else first):
         if always:
             screen = _screen()
-            screen.show(line(core.progress(run.id), time.monotonic() - began))
+            screen.show(line(core.progress(run.id), time.monotonic() - began, before))
             screen.close()
         return True
     screen = _screen()
     try:
         while True:
-            screen.show(line(core.progress(run.id), time.monotonic() - began))
+            screen.show(line(core.progress(run.id), time.monotonic() - began, before))
             step = STEP if end is None else min(STEP, max(0.0, end - time.monotonic()))
             if core.wait(run.id, step):
-                screen.show(line(core.progress(run.id), time.monotonic() - began))
+                screen.show(line(core.progress(run.id), time.monotonic() - began, before))
                 return True
             if end is not None and time.monotonic() >= end:
                 return False
@@ -47,8 +48,8 @@ def follow(core: "CoreSession", run: "Run", *, always: bool, timeout: "float | N
         screen.close()
 
 
-def line(now: "dict[str, Any]", seconds: float) -> str:
-    """Return the state of a run in one line.
+def line(now: "dict[str, Any]", seconds: float, before: int = 0) -> str:
+    """Return the state of a run in one line; ``before`` tasks were done ``seconds`` ago.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def line(now: "dict[str, Any]", seconds: float) -> str:
     if not now:
         return ""
     counts, total = now["counts"], now["total"]
-    over = sum(counts.get(state, 0) for state in _OVER)
+    over = _over(now)
     parts = [f"{over}/{total} done"]
     for state in _BAD:
         if counts.get(state):
@@ -71,7 +72,7 @@ def line(now: "dict[str, Any]", seconds: float) -> str:
         parts.append("running " + ", ".join(map(str, running)) + (f" +{more}" if more > 0 else ""))
     elif now["state"] != "RUNNING":
         parts.append(now["state"])
-    rate = over / seconds if seconds > 0 else 0.0
+    rate = (over - before) / seconds if seconds > 0 else 0.0
     parts.append(f"{seconds:.1f}s" + (f", {rate:.0f}/s" if rate >= 1 else ""))
     if now["state"] == "RUNNING" and rate > 0 and seconds >= 1 and over < total:
         parts[-1] += f", {(total - over) / rate:.0f}s left"
@@ -90,6 +91,11 @@ def on_terminal() -> bool:
         return bool(sys.stderr.isatty())
     except (AttributeError, ValueError):
         return False
+
+
+def _over(now: "dict[str, Any]") -> int:
+    counts = now["counts"] if now else {}
+    return sum(counts.get(state, 0) for state in _OVER)
 
 
 def _screen() -> "Any":
@@ -146,8 +152,9 @@ class _Notebook:
     """One output of the cell that is replaced."""
 
     def __init__(self) -> None:
-        from IPython.display import display  # type: ignore[import-not-found]
+        import importlib
 
+        display = importlib.import_module("IPython.display").display
         self._handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
 
     def show(self, text: str) -> None:

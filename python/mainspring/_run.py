@@ -228,7 +228,8 @@ class Run:
 
     def explain(self, task: "Any") -> str:
         """Say in words why a task is in its state, and what it waits for."""
-        return session(self.database).core.explain(self.id, self[task].task)
+        found = self[task]
+        return session(self.database).core.explain(self.id, found.task)
 
     # Verbs
 
@@ -269,14 +270,19 @@ class Run:
     def wait(self, timeout: "float | None" = None, *, progress: "bool | None" = False) -> bool:
         """Wait until nothing in it can move, or for ``timeout`` seconds.
 
+        Ctrl-C cancels a run of this process; it leaves a run of another process alone.
+
         Returns
         -------
         bool
             Whether it has ended.
         """
-        from mainspring._launch import watch
+        from mainspring._launch import look_on, watch
 
-        return watch(session(self.database), self, progress, timeout)
+        here = opened(self.database)
+        if here is None or self.id not in here.known:
+            return look_on(self, timeout)
+        return watch(here, self, progress, timeout)
 
     def cancel(self, tasks: "Any" = None, *, grace: "float | None" = None) -> "Run":
         """Cancel it, or some of its tasks; ``grace`` seconds until a handler is given up."""

@@ -38,6 +38,7 @@ class Session:
         self.core: CoreSession = CoreSession(database, role="interactive", **options)
         self._registered: dict[str, tuple[Dag, int]] = {}
         self._abandoned = False
+        self.known: set[int] = set()
 
     def register(self, dag: "Dag") -> None:
         """Store the definition, unless it is what was stored last."""
@@ -45,6 +46,8 @@ class Session:
         if known is not None and known[0] is dag and known[1] == dag.changes:
             return
         spec = dag.spec()
+        if _names_a_pool(spec):
+            spec = {**spec, **self._known_pools()}
         self.core.register([spec])
         self._registered[dag.name] = (dag, dag.changes)
 
@@ -54,6 +57,23 @@ class Session:
             return False
         progress = self.core.progress(run)
         return not progress["running"] and progress["counts"].get("READY", 0) > 0
+
+    def _known_pools(self) -> "dict[str, list[str]]":
+        """Make the project's pools that nobody made yet, and name all: others are a mistake.
+
+        A task whose pool does not exist would wait for ever, without a word.
+        """
+        from mainspring._config import settings
+
+        reader = history(self.database)
+        if reader is None:
+            return {}
+        known = set(reader.pools())
+        for name, slots in settings().pools.items():
+            if name not in known:
+                self.core.set_pool(name, slots)
+                known.add(name)
+        return {"known_pools": sorted(known)}
 
     def abandon(self) -> None:
         """Leave at the end without waiting for handlers that cannot be stopped."""
@@ -151,6 +171,11 @@ def close(database: "Any" = None) -> None:
         _histories.pop(where, None)
     if found is not None:
         found.close()
+
+
+def _names_a_pool(spec: "dict[str, Any]") -> bool:
+    rules = [spec.get("project_defaults", ()), spec.get("defaults", ()), *spec["tasks"]]
+    return any("pool" in rule for rule in rules)
 
 
 def _make_folder(database: str) -> None:

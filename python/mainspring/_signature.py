@@ -279,6 +279,7 @@ def _resolved(value: "Any", scope: "dict[str, Any]") -> "Any":
     if not isinstance(value, str):
         return value
     try:
-        return eval(value, scope)  # the author's own annotation, as Python itself would read it
+        # The author's own annotation, as Python itself would read it.
+        return eval(value, scope)  # noqa: S307
     except Exception:  # noqa: BLE001 - imported for type checkers only: any value is allowed
         return object

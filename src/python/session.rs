@@ -234,7 +234,7 @@ impl Session {
     }
 
     /// Why a task run is where it is.
-    fn explain(&self, py: Python<'_>, run_id: i64, task: &str) -> PyResult<Option<String>> {
+    fn explain(&self, py: Python<'_>, run_id: i64, task: &str) -> PyResult<String> {
         py.detach(|| self.core.explain(RunId(run_id), task)).map_err(errors::session)
     }
 

@@ -40,6 +40,8 @@ struct State {
     coming: bool,
     closing: bool,
     threads: Vec<JoinHandle<()>>,
+    /// Threads that ask running handlers to stop.
+    stopping: Vec<JoinHandle<()>>,
     /// What is running, by its place, with the way to stop it.
     running: BTreeMap<TaskRunRef, Running>,
 }
@@ -100,21 +102,20 @@ impl InlinePool {
 
     /// Ends the threads that have nothing to do and forgets those that never end.
     pub fn close(&self) {
-        let threads = {
+        let (threads, stopping) = {
             let mut state = self.shared.lock();
             state.closing = true;
             state.queue.clear();
             self.shared.wake.notify_all();
-            let stuck = !state.running.is_empty();
-            let threads = std::mem::take(&mut state.threads);
-            // A handler that does not end must not hold up the end of its process.
-            if stuck {
-                threads.into_iter().filter(JoinHandle::is_finished).collect()
-            } else {
-                threads
-            }
+            (std::mem::take(&mut state.threads), std::mem::take(&mut state.stopping))
         };
-        for thread in threads {
+        // Those that ask end by themselves, and must be out of the interpreter before it goes.
+        for thread in stopping {
+            let _ = thread.join();
+        }
+        let stuck = !self.shared.lock().running.is_empty();
+        // A handler that does not end must not hold up the end of its process.
+        for thread in threads.into_iter().filter(|thread| !stuck || thread.is_finished()) {
             // A thread that panicked has already reported what it could.
             let _ = thread.join();
         }
@@ -260,6 +261,10 @@ impl Shared {
         let interpreter = Arc::clone(&self.interpreter);
         let stop = move || interpreter.enter(&mut || interpreter.stop(&handle, reason));
         // Without a thread the stop cannot be asked for; the attempt is given up after its grace.
-        let _ = thread::Builder::new().name("mainspring-stop".into()).spawn(stop);
+        if let Ok(thread) = thread::Builder::new().name("mainspring-stop".into()).spawn(stop) {
+            let mut state = self.lock();
+            state.stopping.retain(|thread| !thread.is_finished());
+            state.stopping.push(thread);
+        }
     }
 }

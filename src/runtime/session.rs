@@ -17,7 +17,7 @@ use super::inline::InlinePool;
 use super::node::{LEASE_MS, NodeLock, is_alive};
 use super::watch::RunWatch;
 use crate::engine::{
-    Asked, NewRun, Plan, PlannedTask, Refusal, RerunWhat, TaskRunRef, When, World,
+    Asked, Broken, NewRun, Plan, PlannedTask, Refusal, RerunWhat, TaskRunRef, When, World, explain,
 };
 use crate::graph::Nearest;
 use crate::model::{
@@ -410,17 +410,27 @@ impl Session {
         self.send(Message::Cancel { run, only, grace_ms })
     }
 
-    /// Why a task run is where it is; none when this process does not drive its run.
+    /// Why a task run is where it is.
     ///
     /// # Errors
     /// `NotFound`; `Closed`.
-    pub fn explain(&self, run: RunId, task: &str) -> Result<Option<String>, SessionError> {
-        let plan = self.plan_of(&self.stored(run)?)?;
-        let index = indexes(&plan, &[task.to_owned()])?;
+    pub fn explain(&self, run: RunId, task: &str) -> Result<String, SessionError> {
+        let stored = self.stored(run)?;
+        let plan = self.plan_of(&stored)?;
+        let index = indexes(&plan, &[task.to_owned()])?.first().copied().unwrap_or(0);
+        let at = TaskRunRef { run, index };
         let (reply, answer) = bounded(1);
-        let at = TaskRunRef { run, index: index.first().copied().unwrap_or(0) };
         self.send(Message::Explain(at, reply))?;
-        answer.recv().map_err(|_| SessionError::Closed)
+        if let Some(text) = answer.recv().map_err(|_| SessionError::Closed)? {
+            return Ok(text);
+        }
+        // Not among the runs that are being driven here: its rows say the same.
+        let mut world = World::new((0, 0), 0, self.lease.node_id, self.lease.scope_id);
+        let StoredRun { row, cancel_requested, task_runs, leases } = stored;
+        let internal = |broken: Broken| SessionError::Internal(broken.to_string());
+        world.load(row, cancel_requested, plan, task_runs, leases).map_err(internal)?;
+        let explained = explain(&world, at, self.clock.now());
+        Ok(explained.map(|found| found.to_string()).unwrap_or_default())
     }
 
     /// The id of the task run of this task.

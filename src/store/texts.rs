@@ -83,3 +83,21 @@ texts! {
     VERSION_OF_DAG = "common/version_of_dag";
     VERSION_READ = "common/version_read";
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_file_is_a_text_and_every_text_a_file() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/sql/common");
+        let files: BTreeSet<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().to_string_lossy().replace(".sql", ""))
+            .map(|name| format!("common/{name}"))
+            .collect();
+        let texts: BTreeSet<String> = super::ALL.iter().map(|(name, _)| (*name).into()).collect();
+        assert_eq!(texts, files);
+        assert!(super::ALL.iter().all(|(_, text)| !text.contains('?')));
+    }
+}

@@ -1,4 +1,5 @@
-//! One binary for all integration tests: it links once.
+//! One binary for all integration tests: it links once. Each floor has a folder, each invariant
+//! a checker file.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,11 +10,15 @@
 
 mod calendar;
 mod checkers;
+mod documents;
 mod engine;
 mod graph;
 mod model;
 mod policy;
+#[cfg(feature = "runtime")]
+mod runtime;
 mod sim;
 mod spec;
 #[cfg(feature = "sqlite")]
 mod store;
+mod walls;

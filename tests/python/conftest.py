@@ -1,8 +1,7 @@
 """What every Python test has: a database of its own, and warnings that are errors."""
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 
 @pytest.fixture(autouse=True)

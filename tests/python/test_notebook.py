@@ -1,7 +1,9 @@
 """A notebook: a running event loop, the kernel's own streams, an interrupt of a cell (H05)."""
 
+import gc
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -37,6 +39,11 @@ def kernel():
     finally:
         connected.stop_channels()
         manager.shutdown_kernel(now=True)
+        manager.cleanup_resources()
+        del manager, connected
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the client leaves open is not ours
+            gc.collect()
 
 
 def run(connected, code, when_running=None):

@@ -3,9 +3,8 @@
 import io
 import threading
 
-import pytest
-
 import mainspring as ms
+import pytest
 from mainspring import _progress
 
 

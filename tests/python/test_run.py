@@ -377,8 +377,28 @@ def test_pools():
         @ms.task(pool="small")
         def a(): ...
 
+    with pytest.raises(ms.SpecError, match="there is no pool `small`"):
+        dag.run("2013-01-15")  # and does not wait for it for ever
     ms.pool("small", 1)
     assert dag.run("2013-01-15").state == "SUCCESS"
+    assert len(dag.runs()) == 1
+
+
+def test_pools_of_the_project_are_made_when_a_dag_names_one(tmp_path, monkeypatch):
+    from mainspring import _config
+
+    (tmp_path / "mainspring.toml").write_text("[pools]\nsmall = 1\n")
+    monkeypatch.chdir(tmp_path)
+    _config.reset()
+    try:
+        with ms.Dag("d", defaults={"pool": "small"}) as dag:
+
+            @ms.task
+            def a(): ...
+
+        assert dag.run("2013-01-15").state == "SUCCESS"
+    finally:
+        _config.reset()
 
 
 def test_a_database_that_cannot_be(tmp_path):

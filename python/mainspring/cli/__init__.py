@@ -72,7 +72,7 @@ def _guarded(options: argparse.Namespace, console: Console) -> int:
     except BrokenPipeError:
         _drop_stdout()
         return BROKEN_PIPE
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last guard: no command ends in a traceback
         return _report(error, console)
     return code
 

@@ -58,8 +58,11 @@ def resolved(dag: Dag) -> dict[str, Any]:
     """The definition as the core resolves it."""
     from mainspring._mainspring import check_dag as resolve
 
-    dag.check()
-    return resolve(dag.spec())
+    try:
+        return resolve(dag.spec())
+    except SpecError:
+        dag.check()  # the one question that lists what either side sees
+        raise
 
 
 def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:

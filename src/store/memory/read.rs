@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Data;
-use crate::model::{AttemptRow, RunId, RunRow, State, TaskRunRow, TaskVersionId};
+use crate::model::{AttemptRow, RunId, RunRow, State, TaskRunId, TaskRunRow, TaskVersionId};
 use crate::store::{
     AttemptFilter, RegisteredDag, RegisteredTask, RunFilter, RunSummary, StoredRun, TaskRunView,
 };
@@ -43,8 +43,12 @@ impl Data {
         })
     }
 
+    /// The task runs of a run, which have consecutive ids.
     fn rows_of(&self, run: RunId) -> impl Iterator<Item = &TaskRunRow> {
-        self.task_runs.values().filter(move |row| row.run_id == run)
+        let made = self.runs.get(&run).map_or(TaskRunId(0)..TaskRunId(0), |(row, _)| {
+            row.first_task_run_id..row.first_task_run_id.offset(row.task_count)
+        });
+        self.task_runs.range(made).map(|(_, row)| row)
     }
 
     pub(super) fn stored_run(&self, run: RunId) -> Option<StoredRun> {
@@ -96,14 +100,13 @@ impl Data {
     }
 
     pub(super) fn attempt_rows(&self, filter: &AttemptFilter) -> Vec<AttemptRow> {
-        let matches = |row: &AttemptRow| match filter {
-            AttemptFilter::TaskRun(id) => row.start.task_run_id == *id,
-            AttemptFilter::Run(run) => {
-                self.task_runs.get(&row.start.task_run_id).is_some_and(|row| row.run_id == *run)
-            }
+        let ids: Vec<TaskRunId> = match filter {
+            AttemptFilter::TaskRun(id) => vec![*id],
+            AttemptFilter::Run(run) => self.rows_of(*run).map(|row| row.id).collect(),
         };
+        let of = |id: TaskRunId| self.attempts.range((id, 0)..=(id, u32::MAX));
         let mut rows: Vec<AttemptRow> =
-            self.attempts.values().filter(|row| matches(row)).cloned().collect();
+            ids.into_iter().flat_map(of).map(|(_, row)| row.clone()).collect();
         rows.sort_by_key(|row| row.id);
         for row in &mut rows {
             // What it held is known only while it is live.

@@ -64,7 +64,10 @@ fn set_up(
     options: SqliteOptions,
     place: &Place,
 ) -> Result<(), Fault> {
-    conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;")?;
+    // 16 MiB of pages: the ends of all indexes of history, which each batch touches.
+    conn.execute_batch(
+        "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;",
+    )?;
     if options.read_only {
         if !identity.is_current() {
             return Err(Fault::Store(StoreError::Open {

@@ -26,6 +26,10 @@ impl Checker for Canceled {
         }
         if let Event::Cancel { run, only, .. } = step.event {
             let all = step.world.run(*run).unwrap().task_runs();
+            let found = *step.decision != Default::default();
+            if only.is_none() && found && !step.world.run(*run).unwrap().cancel_requested {
+                return Err("the run does not know that it was canceled".into());
+            }
             for (task_run, index) in all.iter().zip(0..) {
                 let meant = only.as_ref().is_none_or(|only| only.contains(&index));
                 match task_run.progress.state {

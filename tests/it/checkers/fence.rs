@@ -31,7 +31,7 @@ impl Checker for Fence {
         }
         for to in step.decision.moves.iter().filter(|to| to.to.state == State::Success) {
             let end = step.decision.ends.iter().find(|end| end.at == to.at);
-            if !end.is_some_and(|end| end.end.outcome == Outcome::Success) {
+            if end.is_none_or(|end| end.end.outcome != Outcome::Success) {
                 return Err(format!("no attempt succeeded: {to:?}"));
             }
         }

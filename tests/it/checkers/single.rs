@@ -1,8 +1,10 @@
-//! One attempt of a task run holds slots at a time, also after its end while its thread runs.
+//! One attempt of a task run holds slots at a time, also after its end while its thread runs;
+//! until that is gone the next one is not even in the queue.
 
 use std::collections::BTreeMap;
 
 use mainspring::engine::{Event, TaskRunRef};
+use mainspring::model::State;
 
 use super::{Checker, Step};
 
@@ -30,6 +32,12 @@ impl Checker for Single {
             }
             if end.released {
                 self.0.remove(&end.at);
+            }
+        }
+        for to in step.decision.moves.iter().filter(|to| to.to.state == State::Ready) {
+            let released = step.decision.releases.contains(&to.at);
+            if to.from != State::Running && self.0.contains_key(&to.at) && !released {
+                return Err(format!("its thread still runs: {to:?}"));
             }
         }
         for at in &step.decision.releases {

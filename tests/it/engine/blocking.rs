@@ -66,6 +66,11 @@ fn a_rerun_takes_back_what_has_not_started_and_marks_what_has() {
         &["a ok", "b ok", "c fail X", "rerun a"],
         "a=RUNNING#2 b=SUCCESS#1* c=PENDING#1(X) d=PENDING#0 run=RUNNING",
     );
+    check(
+        "slots=1; a : prio=1; x; b <- a",
+        &["a ok", "rerun a"],
+        "a=READY#1 x=RUNNING#1 b=PENDING#0 run=RUNNING",
+    );
     // The delay of the retry is kept over the repetition of its upstream.
     check(
         world,
@@ -107,6 +112,11 @@ fn a_rerun_is_of_what_is_final() {
 
 #[test]
 fn a_rerun_takes_the_cancel_back() {
+    check(
+        "a; b <- a",
+        &["cancel", "a ok", "rerun failed", "a fail X"],
+        "a=FAILED#2(X) b=BLOCKED#0(by a) run=FAILED",
+    );
     check(
         "a; b <- a",
         &["cancel", "a ok", "rerun failed", "a ok", "b ok"],

@@ -73,6 +73,15 @@ fn fail_repair_run(tasks: u32, edges: Vec<(u32, u32)>) {
     assert_eq!(world.next_wake(), None);
 }
 
+/// A hundred thousand open task runs take less than 100 MB: each has its own size, a lease's
+/// place included, and at most one entry in a queue and one among the timers (about 100 bytes).
+#[test]
+fn a_task_run_is_small() {
+    let size = std::mem::size_of::<mainspring::engine::TaskRun>();
+    println!("{size} bytes");
+    assert!((size + 200) * 100_000 < 100_000_000, "{size}");
+}
+
 #[test]
 fn one_to_fifty_thousand_to_one() {
     let n = 50_000;

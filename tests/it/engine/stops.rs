@@ -14,6 +14,12 @@ fn a_cancel_is_final_whatever_is_reported() {
     check(world, &["cancel", "crash"], end);
     check(world, &["cancel", "+1", "a ok"], end);
     check(world, &["kill", "a ok"], end);
+    // Also where something had failed before.
+    check(
+        "a; b",
+        &["a fail X", "cancel", "b ok"],
+        "a=FAILED#1(X) b=CANCELED#1(CANCELED) run=CANCELED",
+    );
     check(world, &["a ok", "b ok", "cancel"], "a=SUCCESS#1 b=SUCCESS#1 run=SUCCESS");
 }
 

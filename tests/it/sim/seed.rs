@@ -40,7 +40,7 @@ impl Rates {
             hung: rate(200),
             deaf: rate(800),
             cancel: rate(30),
-            rerun: rate(60),
+            rerun: rate(250),
             interrupt: rate(10),
             crash: rate(20),
             resize: rate(30),

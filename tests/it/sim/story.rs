@@ -291,7 +291,9 @@ impl Story {
             let (attempt_no, token) = (attempt.attempt_no, attempt.token);
             let released = Event::AttemptReleased { at, attempt_no, token };
             let delay = 1 + self.rng.below(5_000) as i64;
-            self.later(millis + delay, released);
+            if !self.rng.chance(silent) {
+                self.later(millis + delay, released);
+            }
         }
         if !self.rng.chance(silent) {
             self.later(millis, Event::AttemptEnded(report));
@@ -317,8 +319,8 @@ impl Story {
         if !self.rng.chance(deaf) {
             let report = report(at, attempt_no, token, outcome, "X", true);
             self.later(millis, Event::AttemptEnded(report));
-        } else {
-            // Its thread will be gone some day.
+        } else if !self.rng.chance(self.rates.silent) {
+            // Its thread will be gone some day; one that says so never goes with its node.
             self.later(millis + 20_000, Event::AttemptReleased { at, attempt_no, token });
         }
     }

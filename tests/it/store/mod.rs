@@ -1,4 +1,6 @@
 //! The store: one suite over all of them, and what only a file can do.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests are tests too")]
+#![allow(clippy::disallowed_methods, reason = "threads of a test are joined by it")]
 
 mod conformance;
 #[cfg(feature = "sqlite")]

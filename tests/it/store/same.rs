@@ -185,8 +185,8 @@ impl Pair {
 
     fn move_run(&mut self, which: u8, cancel_requested: bool, now: i64) {
         let Some(run) = pick(&self.runs, which).map(|run| run.row.id) else { return };
-        let from = if which % 3 == 0 { RunState::Failed } else { RunState::Running };
-        let to = if which % 2 == 0 { RunState::Failed } else { RunState::Running };
+        let from = if which.is_multiple_of(3) { RunState::Failed } else { RunState::Running };
+        let to = if which.is_multiple_of(2) { RunState::Failed } else { RunState::Running };
         let finished_at = (to == RunState::Failed).then(|| at(now));
         let mut batch = self.batch();
         batch.run_moves.push(RunMove { run, from, to, finished_at, cancel_requested });

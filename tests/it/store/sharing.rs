@@ -1,7 +1,5 @@
 //! Several stores on one file at once. Nobody ever reads "database is locked".
 
-#![allow(clippy::disallowed_methods, reason = "threads of a test are joined by it")]
-
 use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::Duration;

@@ -95,7 +95,7 @@ def read_only(folder: Path) -> Iterator[list[str]]:
         return
     mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
     prefix = ["unshare", "--mount", "sh", "-c", mount, str(folder)]
-    if shutil.which("unshare") is None or subprocess.run([*prefix, "true"]).returncode:
+    if shutil.which("unshare") is None or subprocess.run([*prefix, "true"], check=False).returncode:
         pytest.skip("this user may write everything, and nothing can be mounted")
     yield prefix
 
@@ -337,7 +337,9 @@ class TestLogs:
         project("rerun", "1")
         assert "attempt 2" in project("logs", "1", "second").out
         assert "attempt 1" in project("logs", "1", "second", "--attempt", "1").out
-        assert re.search(r"^\d{4}-.* O hello from first$", project("logs", "1", "-v").out, re.M)
+        assert re.search(
+            r"^\d{4}-.* O hello from first$", project("logs", "1", "-v").out, re.MULTILINE
+        )
         assert project("logs", "1", "second", "--attempt", "7").code == 2
 
 
@@ -357,6 +359,10 @@ class TestCtrlC:
             "after": "CANCELED",
         }
         assert "CANCELED" in project("runs").out
+        project.write("dags/awake", "")
+        assert project("rerun", "last").code == 0
+        assert set(states(project).values()) == {"SUCCESS"}
+        assert (project.root / "dags" / "before.log").read_text() == "ran\n"
 
     def test_twice(self, project: Project) -> None:
         project.write("dags/sleeper.py", SLEEPER.replace("{how}", NATIVE_SLEEP))
@@ -424,7 +430,6 @@ class TestDatabase:
         assert (told.code, told.err) == (0, "")
         assert project("db", "verify", "--json").json["broken"] == []
 
-    @pytest.mark.xfail(reason="the store does not look for lost rows yet")
     def test_verify_finds_lost_rows(self, project: Project) -> None:
         project.write("dags/flights.py", FLIGHTS)
         project("run", "flights")
@@ -454,6 +459,19 @@ class TestDatabase:
         assert "and 5 more" in told
         assert main(["db", "verify", "--json"]) == 1
         assert len(json.loads(capsys.readouterr().out)["broken"][0]["rows"]) == 25
+
+    def test_a_newer_database(self, project: Project) -> None:
+        project.write("dags/flights.py", FLIGHTS)
+        project("db", "upgrade")
+        connection = sqlite3.connect(project.root / ".mainspring" / "mainspring.db")
+        connection.execute("PRAGMA user_version = 999")
+        connection.commit()
+        connection.close()
+        for words in (["run", "flights"], ["runs"], ["db", "upgrade"]):
+            told = project(*words)
+            assert told.code == 1, told
+            assert "newer" in told.err
+            assert "Traceback" not in told.err
 
     @pytest.mark.parametrize(
         "words", [["run", "flights"], ["runs"], ["db", "upgrade"], ["db", "verify"]]

@@ -320,7 +320,7 @@ CREATE TABLE attempt_lease (
     stop_reason TEXT CHECK (stop_reason IN ({{stop_reasons}}))
 );
 CREATE INDEX attempt_lease_pool ON attempt_lease (pool, slots) WHERE pool IS NOT NULL;
-CREATE INDEX attempt_lease_node ON attempt_lease (node_id);
+-- No index on the node: there are as many rows as live attempts, and each start would pay for it.
 
 CREATE TABLE asset_event (
     id INTEGER PRIMARY KEY,

@@ -1,0 +1,189 @@
+//! A host of handlers that are closures, a clock that stands, and a session over a file.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use mainspring::engine::check_definition;
+use mainspring::model::{AttemptRecord, Instant, Outcome, RunId, State, StopReason};
+use mainspring::runtime::{
+    Called, Clock, Finished, HandlerHost, Input, Interpreter, Job, NewRunRequest, Reporter,
+    Session, SessionOptions, StopHandle,
+};
+use mainspring::store::{SqliteOptions, SqliteStore, Store, TaskRunView};
+use serde_json::json;
+
+/// 2024-01-15T00:00:00Z.
+pub const START: Instant = Instant(1_705_276_800_000_000);
+
+/// Nothing to enter and nothing to leave; a stop is a message.
+struct Closures;
+
+impl Interpreter for Closures {
+    fn enter(&self, body: &mut dyn FnMut()) {
+        body();
+    }
+
+    fn stop(&self, handle: &StopHandle, reason: StopReason) {
+        if let Some(stop) = handle.downcast_ref::<Sender<StopReason>>() {
+            let _ = stop.send(reason);
+        }
+    }
+}
+
+/// A handler: its job, and where it hears that it should stop.
+pub type Handler = Box<dyn Fn(&Job, &Receiver<StopReason>) -> Finished + Send + Sync>;
+
+/// Handlers by task name, and what was called.
+#[derive(Default)]
+pub struct Host {
+    handlers: BTreeMap<String, Handler>,
+    pub called: Mutex<Vec<(String, u32)>>,
+}
+
+impl Host {
+    pub fn on(
+        mut self,
+        task: &str,
+        handler: impl Fn(&Job, &Receiver<StopReason>) -> Finished + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.insert(task.to_owned(), Box::new(handler));
+        self
+    }
+
+    /// Task names and attempt numbers in the order of their calls.
+    pub fn calls(&self) -> Vec<(String, u32)> {
+        self.called.lock().unwrap().clone()
+    }
+}
+
+impl HandlerHost for Host {
+    fn call(&self, job: &Arc<Job>, _: &Reporter, stoppable: &dyn Fn(StopHandle)) -> Called {
+        self.called.lock().unwrap().push((job.def.name.clone(), job.attempt.attempt_no));
+        let (sender, receiver) = unbounded::<StopReason>();
+        stoppable(Arc::new(sender));
+        Called::Done(match self.handlers.get(&job.def.name) {
+            Some(handler) => handler(job, &receiver),
+            None => returned(None),
+        })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A success.
+pub fn returned(result: Option<&str>) -> Finished {
+    Finished {
+        outcome: Outcome::Success,
+        result: result.map(Into::into),
+        record: AttemptRecord::default(),
+    }
+}
+
+/// The JSON text of the first argument that is a result.
+pub fn first_input(job: &Job) -> String {
+    match job.inputs.first() {
+        Some((_, Input::Text(text))) => text.to_string(),
+        Some((_, Input::File(path))) => std::fs::read_to_string(path).unwrap(),
+        _ => "null".into(),
+    }
+}
+
+/// A folder of its own, gone at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        static COUNT: AtomicI64 = AtomicI64::new(0);
+        let n = COUNT.fetch_add(1, Ordering::SeqCst);
+        let path =
+            std::env::temp_dir().join(format!("mainspring-{}-{name}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.0.join("test.db")
+    }
+
+    pub fn store(&self) -> SqliteStore {
+        SqliteStore::open(self.database(), SqliteOptions::default()).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A session whose clock stands until it is moved.
+pub struct Desk {
+    pub session: Session,
+    hand: Arc<AtomicI64>,
+}
+
+impl Desk {
+    pub fn open(folder: &Folder) -> Desk {
+        let (clock, hand) = Clock::test(START);
+        let options = SessionOptions {
+            database: folder.database(),
+            role: "test".into(),
+            host: "here".into(),
+            slots: 4,
+            busy_wait: Duration::from_secs(60),
+            clock,
+        };
+        Desk { session: Session::open(options, Arc::new(Closures)).unwrap(), hand }
+    }
+
+    pub fn advance(&self, millis: i64) {
+        self.hand.fetch_add(millis * 1_000, Ordering::SeqCst);
+        self.session.clock_moved().unwrap();
+    }
+
+    pub fn register(&self, tasks: serde_json::Value) {
+        let spec = json!({"name": "d", "tasks": tasks});
+        self.session.register(&[check_definition(&spec).unwrap()]).unwrap();
+    }
+
+    pub fn submit(&self, host: &Arc<Host>) -> RunId {
+        let host = Arc::clone(host) as Arc<dyn HandlerHost>;
+        self.session.submit("d", host, NewRunRequest::default()).unwrap()
+    }
+
+    /// Waits until the run cannot move; fails the test when it never comes to that.
+    pub fn wait(&self, run: RunId) {
+        let watch = self.session.watch(run).unwrap();
+        assert!(watch.wait(Duration::from_secs(60)), "it ends: {:?}", watch.status());
+    }
+
+    /// Waits until this many task runs are in this state.
+    pub fn until(&self, run: RunId, state: State, count: u32) {
+        let watch = self.session.watch(run).unwrap();
+        for _ in 0..60_000 {
+            if watch.status().count(state) == count {
+                return;
+            }
+            watch.wait(Duration::from_millis(1));
+        }
+        panic!("{count} in {state} never came: {:?}", watch.status());
+    }
+}
+
+/// Name, state and attempts of each task run.
+pub fn states(folder: &Folder, run: RunId) -> Vec<(String, State, u32)> {
+    let views: Vec<TaskRunView> = folder.store().task_runs(run).unwrap();
+    views.into_iter().map(|v| (v.task, v.row.progress.state, v.row.progress.attempt_no)).collect()
+}
+
+/// No invariant is broken.
+pub fn sound(folder: &Folder) {
+    assert_eq!(folder.store().verify().unwrap(), []);
+}

@@ -1,0 +1,7 @@
+//! The driver with real threads, a real database file and handlers that are Rust closures.
+
+mod handlers;
+mod life;
+mod pools;
+mod retry;
+mod takeover;

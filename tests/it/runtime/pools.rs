@@ -1,0 +1,53 @@
+//! Named pools are shared by all processes on a database.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use mainspring::model::State;
+use serde_json::json;
+
+use super::handlers::{Desk, Folder, Host, returned, sound};
+
+#[test]
+fn two_processes_never_hold_more_than_the_pool_has() {
+    let folder = Folder::new("pools");
+    let desks = [Desk::open(&folder), Desk::open(&folder)];
+    let spec = json!({"name": "d", "known_pools": ["api"], "tasks":
+        (0..30).map(|i| json!({"name": format!("t{i}"), "handler": "m:t", "pool": "api"}))
+            .collect::<Vec<_>>()});
+    let def = mainspring::engine::check_definition(&spec).unwrap();
+    let (now, most) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
+    let mut runs = Vec::new();
+    for desk in &desks {
+        desk.session.set_pool("api", 3).unwrap();
+        desk.session.register(std::slice::from_ref(&def)).unwrap();
+        let mut host = Host::default();
+        for i in 0..30 {
+            let (now, most) = (now.clone(), most.clone());
+            host = host.on(&format!("t{i}"), move |_, _| {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                std::thread::yield_now();
+                now.fetch_sub(1, Ordering::SeqCst);
+                returned(None)
+            });
+        }
+        runs.push(desk.submit(&Arc::new(host)));
+    }
+    // Whoever found the pool full looks again after a while of the clock that we move.
+    for _ in 0..60_000 {
+        let done =
+            |desk: &Desk, run| desk.session.watch(run).unwrap().status().count(State::Success);
+        if desks.iter().zip(&runs).all(|(desk, run)| done(desk, *run) == 30) {
+            break;
+        }
+        for (desk, run) in desks.iter().zip(&runs) {
+            desk.advance(100);
+            desk.session.watch(*run).unwrap().wait(std::time::Duration::from_millis(1));
+        }
+    }
+    for (desk, run) in desks.iter().zip(&runs) {
+        desk.wait(*run);
+    }
+    assert!(most.load(Ordering::SeqCst) <= 3, "{most:?} at once");
+    sound(&folder);
+}
