@@ -80,6 +80,15 @@ def _background_loop() -> "Any":
         return _loop
 
 
+def holds_loop() -> bool:
+    """Say whether the caller is a coroutine on that loop, which nobody else can use meanwhile."""
+    if _loop is None:
+        return False
+    import asyncio
+
+    return asyncio._get_running_loop() is _loop
+
+
 def forget_loop() -> None:
     """In a forked child the loop's thread is gone: start afresh when needed."""
     global _loop, _loop_lock

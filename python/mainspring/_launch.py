@@ -1,8 +1,17 @@
 """Start a run, wait for it, and stop it cleanly at Ctrl-C."""
 
+from mainspring._context import current
+from mainspring._host import holds_loop
 from mainspring._run import Run
 from mainspring._session import Session, history, session
-from mainspring.errors import MainspringError, Problem, SpecError
+from mainspring.errors import (
+    AttemptCanceled,
+    AttemptTimeout,
+    ConflictError,
+    MainspringError,
+    Problem,
+    SpecError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +29,15 @@ LOOK = 0.1
 LAST_WAIT = 0.95
 """Seconds from Ctrl-C until it is raised, whatever a handler does."""
 
+INSIDE_STEP = 0.1
+"""Seconds that a task which waits for a run waits in native code at a time."""
+
 
 def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", only: "Any",
            wait: bool, progress: "bool | None") -> Run:
     """Run a dag here and now; see ``Dag.run``."""
+    if wait:
+        _may_wait()
     request = _request(dag, biz_date, params, nominal_at, only)
     here = session(dag.database)
     here.register(dag)
@@ -52,6 +66,8 @@ def _unknown(here: Session, dag: "Dag") -> "list[Run]":
 
 def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None") -> Run:
     """Take up a run whose process is gone; see ``Dag.resume``."""
+    if wait:
+        _may_wait()
     here = session(dag.database)
     found = _as_run(run, here)
     here.register(dag)
@@ -62,6 +78,8 @@ def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None") -> Ru
 def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
           progress: "bool | None") -> Run:
     """Run again what failed or was named; see ``Dag.rerun``."""
+    if wait:
+        _may_wait()
     here = session(dag.database)
     found = _as_run(run, here)
     here.register(dag)
@@ -99,6 +117,8 @@ def watch(here: Session, run: Run, progress: "bool | None" = None,
 
 
 def _follow(here: Session, run: Run, progress: "bool | None", timeout: "float | None") -> bool:
+    if current.get() is not None:
+        return _wait_inside(here, run, timeout)
     try:
         if progress is False or (progress is None and not _somebody_looks()):
             return here.core.wait(run.id, timeout)
@@ -106,6 +126,46 @@ def _follow(here: Session, run: Run, progress: "bool | None", timeout: "float | 
 
         return follow(here.core, run, always=bool(progress), timeout=timeout)
     finally:
+        run.refresh()
+
+
+def _may_wait() -> None:
+    """Refuse to hold up the event loop on which coroutine handlers make progress."""
+    if current.get() is not None and holds_loop():
+        raise ConflictError(
+            "a coroutine handler cannot wait for a run: nothing else on its event loop could go on\n"
+            "  hint: run = await asyncio.to_thread(dag.run, ...)"
+        )
+
+
+def _wait_inside(here: Session, run: Run, timeout: "float | None") -> bool:
+    """Wait inside a task, which holds a slot meanwhile: not for a slot that can never come."""
+    import time
+
+    _may_wait()
+    end = None if timeout is None else time.monotonic() + timeout
+    stuck = 0
+    me = object()
+    here.waiting_inside.add(me)
+    try:
+        # Step by step, so that a stop of the task that waits arrives here.
+        while not here.core.wait(run.id, INSIDE_STEP):
+            if end is not None and time.monotonic() >= end:
+                return False
+            stuck = stuck + 1 if here.is_stuck(run.id) else 0
+            if stuck >= 3:
+                here.core.cancel(run.id, grace=GRACE)
+                raise ConflictError(
+                    f"run {run.id} of {run.dag} cannot start: all {here.slots} slots are held by "
+                    "tasks that wait for a run themselves\n"
+                    "  hint: more slots, or one dag of all those tasks"
+                )
+        return True
+    except (AttemptCanceled, AttemptTimeout):
+        here.core.cancel(run.id, grace=GRACE)
+        raise
+    finally:
+        here.waiting_inside.discard(me)
         run.refresh()
 
 

@@ -29,7 +29,9 @@ class Session:
 
         _make_folder(database)
         self.database = database
-        options: dict[str, Any] = {"slots": settings().slots}
+        self.slots = settings().slots
+        self.waiting_inside: set[object] = set()
+        options: dict[str, Any] = {"slots": self.slots}
         wait = getattr(settings(), "busy_wait", None)
         if wait is not None:
             options["busy_wait_s"] = float(wait)
@@ -49,6 +51,13 @@ class Session:
             spec = {**spec, **self._known_pools(named)}
         self.core.register([spec])
         self._registered[dag.name] = (dag, dag.changes)
+
+    def is_stuck(self, run: int) -> bool:
+        """Say whether a run waits for slots that only tasks hold which wait for runs."""
+        if len(self.waiting_inside) < self.slots:
+            return False
+        progress = self.core.progress(run)
+        return not progress["running"] and progress["counts"].get("READY", 0) > 0
 
     def _known_pools(self, named: "set[str]") -> "dict[str, list[str]]":
         """Tell the core the size of these pools, and which pools there are: others are a mistake.

@@ -94,10 +94,7 @@ impl Writer {
             self.mapped(value, depth)?;
         }
         if self.out.len() > self.limit {
-            let size = self.limit / (1024 * 1024);
-            return Err(Unstorable(format!(
-                "it is larger than {size} MiB as JSON\n  hint: write it to a file or a table and return where it is"
-            )));
+            return Err(self.too_large());
         }
         Ok(())
     }
@@ -106,6 +103,9 @@ impl Writer {
         let Ok(text) = text.to_str() else {
             return Err(self.refuse("is text with a lone surrogate, which UTF-8 cannot carry"));
         };
+        if text.len() > self.limit {
+            return Err(self.too_large());
+        }
         match serde_json::to_string(text) {
             Ok(quoted) => self.out.push_str(&quoted),
             Err(error) => return Err(self.refuse(&error.to_string())),
@@ -190,6 +190,13 @@ impl Writer {
                 Err(self.refuse(&why))
             }
         }
+    }
+
+    fn too_large(&self) -> Unstorable {
+        let size = self.limit / (1024 * 1024);
+        Unstorable(format!(
+            "it is larger than {size} MiB as JSON\n  hint: write it to a file or a table and return where it is"
+        ))
     }
 
     fn refuse(&self, why: &str) -> Unstorable {

@@ -30,6 +30,18 @@ impl Turn {
         self.decisions.push(decision);
     }
 
+    /// Adds what another gathered after it.
+    pub fn append(&mut self, other: Turn) {
+        self.created.extend(other.created);
+        for (at, revision) in other.touched {
+            self.touched.entry(at).or_insert(revision);
+        }
+        for (run, entries) in other.journal {
+            self.journal.entry(run).or_default().extend(entries);
+        }
+        self.decisions.extend(other.decisions);
+    }
+
     /// Runs that the turn changes.
     pub fn runs(&self) -> Vec<RunId> {
         let mut runs: Vec<RunId> = self.touched.keys().map(|at| at.run).collect();

@@ -148,20 +148,23 @@ impl Driver {
             live: BTreeSet::new(),
         };
         self.runs.insert(run, driven);
+        // Written only if all of it is: a refusal leaves the rows as they were.
+        let mut taken = Turn::default();
         for node in gone {
             if node != self.lease.node_id {
-                self.decide(&Event::NodeLost { node }, turn, now);
+                self.decide(&Event::NodeLost { node }, &mut taken, now);
             }
         }
         if let Some(what) = &rerun
             && let Err(refusal) =
-                self.try_decide(&Event::Rerun { run, what: what.clone() }, turn, now)
+                self.try_decide(&Event::Rerun { run, what: what.clone() }, &mut taken, now)
         {
             let _ = reply.send(Err(SessionError::Refused(refusal)));
             self.runs.remove(&run);
             self.world.forget(run);
             return None;
         }
+        turn.append(taken);
         waiting.adopted.push((reply.clone(), run));
         Some(Message::Adopt(Adopt { stored, plan, host, rerun, reply }))
     }

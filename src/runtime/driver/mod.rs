@@ -60,10 +60,17 @@ pub struct Driver {
     held: Vec<Message>,
     /// Told to close while nothing could be written: what was not committed is given up.
     abandoned: bool,
+    /// The world could not be read when it was to be read anew.
+    unread: bool,
     /// Shared pools that were found full in this turn.
     pools_full: BTreeSet<String>,
     /// When shared pools that others filled are tried again.
     recheck_pools_at: Option<Instant>,
+}
+
+/// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
+fn is_told(message: &Message) -> bool {
+    matches!(message, Message::Report(_) | Message::Cancel { .. })
 }
 
 /// Those who wait for what a turn makes, to be told after its commit.
@@ -109,6 +116,7 @@ impl Driver {
             closing: false,
             held: Vec::new(),
             abandoned: false,
+            unread: false,
             pools_full: BTreeSet::new(),
             recheck_pools_at: None,
         }
@@ -169,6 +177,9 @@ impl Driver {
     /// again on a world that was read anew.
     fn turn(&mut self, messages: Vec<Message>) {
         let mut messages = messages;
+        if !self.is_read(&mut messages) {
+            return;
+        }
         self.pools_full.clear();
         while let Some(again) = self.try_turn(messages) {
             messages = again;
@@ -205,9 +216,11 @@ impl Driver {
                     Next::SameBatch => {}
                     Next::Again => return Some(again),
                     Next::AgainWithoutAskers => {
-                        let reported =
-                            |m: &Message| matches!(m, Message::Report(_) | Message::Cancel { .. });
-                        return Some(again.into_iter().filter(reported).collect());
+                        return Some(again.into_iter().filter(is_told).collect());
+                    }
+                    Next::Later => {
+                        self.held.extend(again.into_iter().filter(is_told));
+                        return None;
                     }
                     Next::Nothing => return None,
                 }

@@ -25,17 +25,34 @@ pub(super) enum Next {
     Again,
     /// Decide again, but not what was asked for: those who asked have been told.
     AgainWithoutAskers,
+    /// The world could not be read: what others reported is decided when it can be.
+    Later,
     /// The turn is over.
     Nothing,
+}
+
+/// Tells whoever asks for something that it cannot be written; gives back what nobody waits for.
+fn refuse(message: Message, error: &StoreError) -> Option<Message> {
+    let why = || SessionError::Store(error.to_string());
+    match message {
+        Message::Submit(submit) => {
+            let _ = submit.reply.send(Err(why()));
+        }
+        Message::Adopt(adopt) => {
+            let _ = adopt.reply.send(Err(why()));
+        }
+        Message::Rerun(_, _, reply) => {
+            let _ = reply.send(Err(why()));
+        }
+        other => return Some(other),
+    }
+    None
 }
 
 /// Tells those who ask for runs that there is no database to make them in.
 pub(super) fn refuse_submits(messages: Vec<Message>, error: &StoreError) -> Vec<Message> {
     let refuse = |message| match message {
-        Message::Submit(submit) => {
-            let _ = submit.reply.send(Err(SessionError::Store(error.to_string())));
-            None
-        }
+        Message::Submit(_) => refuse(message, error),
         other => Some(other),
     };
     messages.into_iter().filter_map(refuse).collect()
@@ -53,22 +70,16 @@ impl Driver {
                 }
                 next
             }
-            CommitError::Fenced => {
-                let text = error.to_string();
-                for driven in self.runs.values() {
-                    driven.watch.update(|status| status.lost = Some(text.clone()));
-                }
-                self.fail_waiting(waiting, &text);
-                self.runs.clear();
-                // Nothing is left to decide for; a world that cannot be read is empty as well.
-                let _ = self.reload();
-                Next::Nothing
+            CommitError::Fenced => self.lose(waiting, &error.to_string()),
+            // Waiting does not bring back a file that was taken away.
+            CommitError::Store(error @ StoreError::Open { .. }) => {
+                self.lose(waiting, &error.to_string())
             }
             CommitError::RunExists(_) => {
                 self.fail_waiting(waiting, &error.to_string());
                 match self.reload() {
                     Ok(()) => Next::AgainWithoutAskers,
-                    Err(_) => Next::Nothing,
+                    Err(error) => self.later(&error),
                 }
             }
             CommitError::Store(error) if waiting.is_empty() => match self.stall(&error) {
@@ -80,10 +91,7 @@ impl Driver {
                 self.fail_waiting(waiting, &error.to_string());
                 match self.reload() {
                     Ok(()) => Next::AgainWithoutAskers,
-                    Err(error) => {
-                        self.stall(&error);
-                        Next::Nothing
-                    }
+                    Err(error) => self.later(&error),
                 }
             }
         }
@@ -91,11 +99,61 @@ impl Driver {
 
     /// Reads the world anew, to decide again.
     pub(super) fn anew(&mut self, waiting: &mut Waiting) -> Next {
+        // What was not committed is not ours: by now its number may be that of somebody else's run.
+        for run in waiting
+            .made
+            .iter()
+            .map(|(_, run)| run)
+            .chain(waiting.adopted.iter().map(|(_, run)| run))
+        {
+            self.runs.remove(run);
+        }
         match self.reload() {
             Ok(()) => Next::Again,
             Err(error) => {
                 self.fail_waiting(waiting, &error.to_string());
-                Next::Nothing
+                self.later(&error)
+            }
+        }
+    }
+
+    /// This process can do no more for any of its runs, and tells those who watch.
+    fn lose(&mut self, waiting: &mut Waiting, why: &str) -> Next {
+        for driven in self.runs.values() {
+            driven.watch.update(|status| status.lost = Some(why.to_owned()));
+        }
+        self.fail_waiting(waiting, why);
+        self.runs.clear();
+        // Nothing is left to decide for; a world that cannot be read is empty as well.
+        let next = self.store.next_ids().map_or((1, 1), |next| (next.run, next.task_run));
+        let (node, scope) = (self.lease.node_id, self.lease.scope_id);
+        self.world = World::new(next, self.default_slots, node, scope);
+        Next::Nothing
+    }
+
+    /// The world is half read: wait, and read it before anything else is decided.
+    pub(super) fn later(&mut self, error: &StoreError) -> Next {
+        self.unread = true;
+        self.stall(error);
+        Next::Later
+    }
+
+    /// Reads the world if that failed before; whether it is whole now. What cannot wait is refused.
+    pub(super) fn is_read(&mut self, messages: &mut Vec<Message>) -> bool {
+        if !self.unread {
+            return true;
+        }
+        match self.reload() {
+            Ok(()) => {
+                self.unread = false;
+                true
+            }
+            Err(error) => {
+                let kept = std::mem::take(messages).into_iter();
+                let kept: Vec<_> = kept.filter_map(|message| refuse(message, &error)).collect();
+                self.held.extend(kept);
+                self.stall(&error);
+                false
             }
         }
     }
@@ -141,8 +199,9 @@ impl Driver {
                 self.abandoned = true;
                 true
             }
+            // Whoever asks for more is told at once, and need not wait for the disk.
             Ok(message) => {
-                self.held.push(message);
+                self.held.extend(refuse(message, error));
                 false
             }
             Err(RecvTimeoutError::Timeout) => false,

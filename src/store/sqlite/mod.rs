@@ -16,12 +16,14 @@ mod rows;
 mod upgrade;
 mod verify;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use open::Identities;
 pub use open::SqliteOptions;
 
 use self::commit::Sequence;
@@ -40,6 +42,7 @@ use crate::model::{
 pub struct SqliteStore {
     conn: Connection,
     place: Place,
+    files: Cell<Identities>,
 }
 
 impl SqliteStore {
@@ -52,7 +55,8 @@ impl SqliteStore {
     /// changed then.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         let (conn, place) = open::open(path.as_ref(), options)?;
-        Ok(SqliteStore { conn, place })
+        let files = Cell::new(Identities::of(&place));
+        Ok(SqliteStore { conn, place, files })
     }
 
     /// The connection, for tests that break things on purpose and for questions in SQL.
@@ -76,6 +80,9 @@ impl SqliteStore {
         begin: &str,
         work: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        let mut files = self.files.get();
+        files.check(&self.place)?;
+        self.files.set(files);
         self.conn.prepare_cached(begin)?.execute([])?;
         let done = work(&self.conn).and_then(|value| {
             self.conn.prepare_cached("COMMIT")?.execute([])?;

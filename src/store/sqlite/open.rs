@@ -1,7 +1,7 @@
 //! Opening a file so that nobody is surprised: checked before anything in it changes.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,7 +46,13 @@ pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<(Connection, P
     wait_patiently(&mut conn, options.busy_wait).map_err(|error| place.store(error))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Before anything is changed: whose is it, and can we read it?
-    let identity = Identity::read(&conn).map_err(|error| place.store(error))?;
+    let identity = Identity::read(&conn).map_err(|error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => {
+            let reason = "it is not a SQLite database".to_owned();
+            StoreError::Foreign { path: place.path.clone(), reason }
+        }
+        _ => place.store(error),
+    })?;
     identity.check(&place.path)?;
     set_up(&conn, &identity, options, &place).map_err(|fault| place.store(fault))?;
     Ok((conn, place))
@@ -141,6 +147,10 @@ fn use_wal(conn: &Connection, longest: Duration) -> rusqlite::Result<()> {
 
 /// What can be said about a path before SQLite sees it; makes the file and its directory, which
 /// are nobody else's business.
+///
+/// Never opens a file that is there: closing it again would drop the locks that this process holds
+/// on it by other connections, and the next process to close its own would take the write-ahead
+/// log away under us.
 fn look(path: &Path, read_only: bool, place: &Place) -> Result<(), StoreError> {
     let refuse = |reason: &str, hint: &str| Err(cannot_open(place, reason, hint));
     match fs::metadata(path) {
@@ -152,17 +162,6 @@ fn look(path: &Path, read_only: bool, place: &Place) -> Result<(), StoreError> {
         }
         Ok(found) if found.len() == 0 => {}
         Ok(found) => {
-            let mut head = [0u8; 16];
-            let mut file = match fs::File::open(path) {
-                Ok(file) => file,
-                Err(error) => return refuse(&error.to_string(), hint_of_open()),
-            };
-            let is_sqlite =
-                file.read_exact(&mut head).is_ok() && head.starts_with(b"SQLite format 3\0");
-            if !is_sqlite {
-                let reason = "it is not a SQLite database".to_owned();
-                return Err(StoreError::Foreign { path: place.path.clone(), reason });
-            }
             if !read_only && found.permissions().readonly() {
                 return refuse("the file is read-only", "make it writable, or name another file");
             }
@@ -208,4 +207,54 @@ fn make(path: &Path) -> std::io::Result<()> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Which files a connection has open, as far as the platform can tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identities {
+    database: Option<(u64, u64)>,
+    log: Option<(u64, u64)>,
+}
+
+impl Identities {
+    pub(super) fn of(place: &Place) -> Identities {
+        Identities {
+            database: identity(&place.path),
+            log: identity(&format!("{}-wal", place.path)),
+        }
+    }
+
+    /// Refuses to go on where the files at this path are not those that were opened: what is
+    /// written to files that were deleted is lost without a word.
+    pub(super) fn check(&mut self, place: &Place) -> Result<(), StoreError> {
+        let now = Identities::of(place);
+        if self.log.is_none() {
+            self.log = now.log;
+        }
+        if *self == now {
+            return Ok(());
+        }
+        let reason = match now.database {
+            None => "it was deleted or moved away while it was open",
+            Some(_) if now.database != self.database => "another file was put in its place",
+            Some(_) => {
+                "its write-ahead log was taken away: another SQLite library in this process (such \
+                 as Python's sqlite3) opened the file and closed it"
+            }
+        };
+        let hint = "nothing is written any more; start this process anew, and read the database \
+                    from other processes only";
+        Err(cannot_open(place, reason, hint))
+    }
+}
+
+#[cfg(unix)]
+fn identity(path: &str) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &str) -> Option<(u64, u64)> {
+    None
 }

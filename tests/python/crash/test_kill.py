@@ -4,12 +4,13 @@ import importlib.util
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
-
-import pytest
+import time
 
 import mainspring as ms
+import pytest
 from mainspring import _session
 
 from . import _tools as tools
@@ -113,8 +114,6 @@ def test_fifty_kills(tmp_path, monkeypatch, part):
         if number % 5 == 4:
             cli = [sys.executable, "-m", "mainspring", "run", "layers.py", "--resume", "last",
                    "--database", str(base)]
-            import subprocess
-
             ended = subprocess.run(cli, cwd=folder, env=tools.environment(**env), text=True,
                                    capture_output=True, timeout=60)
             assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -184,6 +183,30 @@ def _waits(base):
         return tools.rows(base, "SELECT 1 FROM task_run WHERE state = 'RETRY_WAIT'")
     except Exception:
         return False  # it is being made
+
+
+def test_a_rerun_that_is_refused_changes_nothing(tmp_path, monkeypatch):
+    """A rerun of an interrupted run where nothing failed is refused; the run can be resumed."""
+    base, said = tmp_path / "base.db", tmp_path / "witness"
+    monkeypatch.setenv("WITNESS", str(said))
+    monkeypatch.setenv("BASE", str(base))
+    monkeypatch.delenv("STAY", raising=False)
+    code = RETRIES.replace('700ms', '10ms').replace(
+        "    raise ValueError",
+        '    if os.environ.get("STAY"): __import__("time").sleep(60)\n        return\n        raise ValueError')
+    child = tools.start(tmp_path, code, env={"WITNESS": said, "BASE": base, "STAY": 1})
+    tools.until(lambda: tools.lines(said))
+    child.kill()
+    child.communicate()
+    module = load(tmp_path / "script.py", "fails_refused")
+    with pytest.raises(ms.errors.ConflictError):
+        module.dag.rerun(1)
+    assert tools.consistent(base) == []
+    assert _session.history(base).verify() == []
+    assert module.dag.resume(1).state == "SUCCESS"
+    assert tools.consistent(base) == []
+    os.close(module._file)
+    ms._session.close(base)
 
 
 def test_a_lost_attempt_has_a_budget_of_its_own(tmp_path, monkeypatch):

@@ -4,9 +4,8 @@ import asyncio
 import os
 import threading
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 from . import _tools as tools
 
