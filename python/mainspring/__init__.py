@@ -19,7 +19,7 @@ them and remembers what happened.
 
 from mainspring._context import Context, context
 from mainspring._dag import Dag
-from mainspring._history import Runs, pool, run, runs, show_versions
+from mainspring._history import Runs, pool, run, runs, show_versions, sql
 from mainspring._node import Node
 from mainspring._run import Run
 from mainspring._session import use
@@ -72,6 +72,7 @@ __all__ = [
     "run",
     "runs",
     "show_versions",
+    "sql",
     "task",
     "testing",
     "use",

@@ -121,6 +121,50 @@ def run(id: int, *, database: "Any" = None) -> Run:
     return found
 
 
+def sql(text: str, *parameters: "Any", database: "Any" = None) -> "list[dict[str, Any]]":
+    """Answer an SQL statement that only reads.
+
+    Besides the tables there are the views ``v_runs``, ``v_task_instance``,
+    ``v_execution_history``, ``v_task_definition``, ``v_task_dependency``, ``v_task``,
+    ``v_dependency``, ``v_schedule``, ``v_execution`` and ``v_tasks``. Use this and not Python's
+    own ``sqlite3`` in the same process: two SQLite libraries in one process take each other's
+    locks away.
+
+    Parameters
+    ----------
+    text : str
+        One statement; ``?`` stands for a parameter.
+    *parameters : None, bool, int, float or str
+        Values of the parameters, in their order.
+    database : str or path, optional
+        Where to read; default as :func:`mainspring.use` says.
+
+    Returns
+    -------
+    list of dict
+        One a row, by column name; ``pandas.DataFrame`` and ``polars.DataFrame`` take it as it is.
+        Instants are microseconds UTC. Empty where there is no database yet.
+
+    Raises
+    ------
+    StoreError
+        When the statement is wrong, or would write.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.testing.isolated():
+    ...     _ = ms.Dag.from_graph("abc", ["a", "b"]).run("2013-01-15")
+    ...     ms.sql("SELECT state, count(*) AS n FROM task_run GROUP BY state")
+    [{'state': 'SUCCESS', 'n': 2}]
+    """
+    reader = history(database)
+    if reader is None:
+        return []
+    columns, rows = reader.sql(text, list(parameters))
+    return [dict(zip(columns, row)) for row in rows]
+
+
 def pool(name: str, slots: int, *, database: "Any" = None) -> None:
     """Make a pool, or change how many slots it has.
 

@@ -231,7 +231,7 @@ pub struct TaskPolicy {
     /// Attempts in all, the first included; none is the default of the trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// How often an attempt may be lost with its worker before that counts as a failure.
+    /// How many attempts may be lost with their worker; the last of them ends the task run.
     pub max_losses: u32,
     /// Delay after the first failed attempt.
     pub retry_interval_ms: i64,

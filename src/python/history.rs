@@ -11,7 +11,7 @@ use super::{errors, values};
 use crate::model::{Date, RunId, SpecError, TaskRunId};
 use crate::runtime::{Clock, Files, host_name, is_alive};
 use crate::store::{
-    AttemptFilter, RunFilter, RunSummary, SqliteOptions, SqliteStore, Store, StoreError,
+    AttemptFilter, RunFilter, RunSummary, SqlValue, SqliteOptions, SqliteStore, Store, StoreError,
 };
 
 /// Reads what was remembered; never changes it.
@@ -179,9 +179,39 @@ impl History {
         values::face(py, &pools)
     }
 
+    /// Answers one SQL statement that only reads: (column names, rows).
+    #[pyo3(signature = (text, parameters = Vec::new()))]
+    fn sql<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        parameters: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<(Vec<String>, Bound<'py, PyAny>)> {
+        let cells = parameters.iter().map(cell).collect::<PyResult<Vec<_>>>()?;
+        let table = self.ask(py, |store| store.ask(text, &cells))?;
+        Ok((table.columns, values::face(py, &table.rows)?))
+    }
+
     /// Invariants that do not hold; empty when all do.
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let violations = self.ask(py, |store| store.verify())?;
         values::face(py, &violations)
     }
+}
+
+/// A parameter of an SQL statement.
+fn cell(value: &Bound<'_, PyAny>) -> PyResult<SqlValue> {
+    Ok(match values::to_json(value)? {
+        serde_json::Value::Null => SqlValue::Null,
+        serde_json::Value::Bool(flag) => SqlValue::Integer(flag.into()),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => SqlValue::Integer(whole),
+            None => SqlValue::Real(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => SqlValue::Text(text),
+        other => {
+            let why = format!("{other} cannot be a parameter of a statement");
+            return Err(pyo3::exceptions::PyTypeError::new_err(why));
+        }
+    })
 }

@@ -1,7 +1,8 @@
 //! What an executor is given, and what it says back. Knows no Python: a host language is whoever
 //! implements `Interpreter` and `HandlerHost`.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -123,6 +124,36 @@ pub struct Job {
     pub log: Arc<LogSink>,
     /// The clock of its session.
     pub clock: Clock,
+    /// How it is asked to stop.
+    pub stoppable: Stoppable,
+}
+
+/// How a job is asked to stop: by a handle that is known once its handler is about to be called,
+/// and at most once, whichever of the two comes first.
+#[derive(Default)]
+pub struct Stoppable {
+    handle: OnceLock<StopHandle>,
+    asked: OnceLock<StopReason>,
+    taken: AtomicBool,
+}
+
+impl Stoppable {
+    /// From now on it can be stopped by this; returned is what to do at once.
+    pub(super) fn by(&self, handle: StopHandle) -> Option<(StopHandle, StopReason)> {
+        let _ = self.handle.set(handle);
+        self.both()
+    }
+
+    /// It should stop for this reason; returned is what to do at once.
+    pub(super) fn ask(&self, reason: StopReason) -> Option<(StopHandle, StopReason)> {
+        let _ = self.asked.set(reason);
+        self.both()
+    }
+
+    fn both(&self) -> Option<(StopHandle, StopReason)> {
+        let (handle, reason) = (self.handle.get()?, self.asked.get()?);
+        (!self.taken.swap(true, Ordering::SeqCst)).then(|| (Arc::clone(handle), *reason))
+    }
 }
 
 impl Job {

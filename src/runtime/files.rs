@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::model::{RunId, TaskRunId};
 
@@ -14,13 +15,13 @@ pub const RESULT_LIMIT: usize = 16 * 1024 * 1024;
 /// Where the files of a database are: `mainspring.db` has them in `mainspring.files/`.
 #[derive(Clone, Debug)]
 pub struct Files {
-    root: PathBuf,
+    root: Arc<Path>,
 }
 
 impl Files {
     /// The files of this database.
     pub fn beside(database: &Path) -> Self {
-        Files { root: database.with_extension("files") }
+        Files { root: database.with_extension("files").into() }
     }
 
     /// The log of an attempt.

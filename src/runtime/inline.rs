@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
@@ -17,6 +18,9 @@ use super::files::{Files, INLINE_RESULT_LIMIT};
 use super::logs::LogSink;
 use crate::engine::{Report, TaskRunRef};
 use crate::model::StopReason;
+
+/// How long `close` waits for threads that have reported to leave, in milliseconds.
+const LEAVING_MS: u32 = 50;
 
 /// The threads and what waits for them.
 pub struct InlinePool {
@@ -42,15 +46,8 @@ struct State {
     threads: Vec<JoinHandle<()>>,
     /// Threads that ask running handlers to stop.
     stopping: Vec<JoinHandle<()>>,
-    /// What is running, by its place, with the way to stop it.
-    running: BTreeMap<TaskRunRef, Running>,
-}
-
-struct Running {
-    job: Arc<Job>,
-    handle: Option<StopHandle>,
-    /// A stop that came before the handle.
-    stop: Option<StopReason>,
+    /// What is running, by its place.
+    running: BTreeMap<TaskRunRef, Arc<Job>>,
 }
 
 impl InlinePool {
@@ -66,10 +63,13 @@ impl InlinePool {
         InlinePool { shared: Arc::new(shared) }
     }
 
-    /// Takes a job.
-    pub fn submit(&self, job: Job) {
+    /// Takes jobs, in their order.
+    pub fn submit(&self, jobs: Vec<Job>) {
+        if jobs.is_empty() {
+            return;
+        }
         let mut state = self.shared.lock();
-        state.queue.push_back(Arc::new(job));
+        state.queue.extend(jobs.into_iter().map(Arc::new));
         Shared::send_for_help(&self.shared, &mut state);
     }
 
@@ -83,21 +83,17 @@ impl InlinePool {
             self.shared.ended(&job, finished);
             return;
         }
-        let Some(running) = state.running.get_mut(&at).filter(|r| r.is(attempt_no)) else {
-            return;
-        };
-        match running.handle.clone() {
-            Some(handle) => {
-                drop(state);
-                self.shared.stop_aside(handle, reason);
-            }
-            None => running.stop = Some(reason),
+        let running = state.running.get(&at).filter(|job| job.attempt.attempt_no == attempt_no);
+        let Some(job) = running.cloned() else { return };
+        drop(state);
+        if let Some((handle, reason)) = job.stoppable.ask(reason) {
+            self.shared.stop_aside(handle, reason);
         }
     }
 
     /// The log of a running attempt.
     pub fn log_of(&self, at: TaskRunRef) -> Option<Arc<LogSink>> {
-        self.shared.lock().running.get(&at).map(|running| Arc::clone(&running.job.log))
+        self.shared.lock().running.get(&at).map(|job| Arc::clone(&job.log))
     }
 
     /// Ends the threads that have nothing to do and forgets those that never end.
@@ -113,7 +109,15 @@ impl InlinePool {
         for thread in stopping {
             let _ = thread.join();
         }
-        let stuck = !self.shared.lock().running.is_empty();
+        // Threads that have just reported are about to go; the wait is for those alone.
+        let mut stuck = true;
+        for _ in 0..LEAVING_MS {
+            stuck = !self.shared.lock().running.is_empty();
+            if !stuck {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
         // A handler that does not end must not hold up the end of its process.
         for thread in threads.into_iter().filter(|thread| !stuck || thread.is_finished()) {
             // A thread that panicked has already reported what it could.
@@ -122,21 +126,26 @@ impl InlinePool {
     }
 }
 
-impl Running {
-    fn is(&self, attempt_no: u32) -> bool {
-        self.job.attempt.attempt_no == attempt_no
+impl Ended for Shared {
+    fn ended(&self, job: &Job, finished: Finished) {
+        self.lock().no_longer(job);
+        self.report(job, finished);
     }
 }
 
-impl Ended for Shared {
-    fn ended(&self, job: &Job, mut finished: Finished) {
-        let attempt = &job.attempt;
-        {
-            let mut state = self.lock();
-            if state.running.get(&job.at).is_some_and(|r| r.is(attempt.attempt_no)) {
-                state.running.remove(&job.at);
-            }
+impl State {
+    /// The job has ended; a later attempt in its place is left alone.
+    fn no_longer(&mut self, job: &Job) {
+        let attempt_no = job.attempt.attempt_no;
+        if self.running.get(&job.at).is_some_and(|r| r.attempt.attempt_no == attempt_no) {
+            self.running.remove(&job.at);
         }
+    }
+}
+
+impl Shared {
+    fn report(&self, job: &Job, mut finished: Finished) {
+        let attempt = &job.attempt;
         let mut result_uri = None;
         if let Some(text) = finished.result.take_if(|text| text.len() > INLINE_RESULT_LIMIT) {
             let no = attempt.attempt_no;
@@ -201,8 +210,9 @@ impl Shared {
                 if !open {
                     return;
                 }
-                while let Some(job) = Shared::take(own) {
-                    own.run(job);
+                let mut done = None;
+                while let Some(job) = Shared::take(own, done.take()) {
+                    done = own.run(job);
                 }
             }
         });
@@ -221,45 +231,41 @@ impl Shared {
         !state.closing
     }
 
-    fn take(shared: &Arc<Shared>) -> Option<Arc<Job>> {
+    /// The next job, and what has just been done is no longer running; one lock for both.
+    fn take(shared: &Arc<Shared>, done: Option<Arc<Job>>) -> Option<Arc<Job>> {
         let mut state = shared.lock();
+        if let Some(done) = done {
+            state.no_longer(&done);
+        }
         if state.closing {
             return None;
         }
         state.coming = false;
         let job = state.queue.pop_front()?;
-        state.running.insert(job.at, Running { job: Arc::clone(&job), handle: None, stop: None });
+        state.running.insert(job.at, Arc::clone(&job));
         Shared::send_for_help(shared, &mut state);
         Some(job)
     }
 
-    fn run(self: &Arc<Self>, job: Arc<Job>) {
+    /// Runs a job and reports its end; returned where it has ended, and not elsewhere or later.
+    fn run(self: &Arc<Self>, job: Arc<Job>) -> Option<Arc<Job>> {
         let reporter = Reporter(Arc::clone(self) as Arc<dyn Ended>);
-        let stoppable = |handle| self.now_stoppable(job.at, job.attempt.attempt_no, handle);
+        let stoppable = |handle| {
+            if let Some((handle, reason)) = job.stoppable.by(handle) {
+                self.stop_aside(handle, reason);
+            }
+        };
         // A fault of ours in one call must not take the thread, and the attempt, with it.
         let call = AssertUnwindSafe(|| job.host.call(&job, &reporter, &stoppable));
         match std::panic::catch_unwind(call) {
-            Ok(Called::Done(finished)) => self.ended(&job, finished),
-            Ok(Called::Later) => {}
+            Ok(Called::Done(finished)) => self.report(&job, finished),
+            Ok(Called::Later) => return None,
             Err(_) => {
                 let why = "mainspring is at fault: the call panicked; please report it";
-                self.ended(&job, Finished::failed("PANIC", "Panic", why));
+                self.report(&job, Finished::failed("PANIC", "Panic", why));
             }
         }
-    }
-
-    fn now_stoppable(&self, at: TaskRunRef, attempt_no: u32, handle: StopHandle) {
-        let stop = {
-            let mut state = self.lock();
-            let Some(running) = state.running.get_mut(&at).filter(|r| r.is(attempt_no)) else {
-                return;
-            };
-            running.handle = Some(Arc::clone(&handle));
-            running.stop.take()
-        };
-        if let Some(reason) = stop {
-            self.stop_aside(handle, reason);
-        }
+        Some(job)
     }
 
     /// Stopping needs the interpreter, which may be busy for long: never on the driver's thread.

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::clock::Clock;
-use super::files::private_folder;
+use super::files::{Files, private_folder};
+use crate::model::{RunId, TaskRunId};
 
 /// The tail that the row keeps.
 const TAIL_LIMIT: usize = 8 * 1024;
@@ -24,7 +25,10 @@ pub enum Stream {
 
 /// The output of one attempt. Each line in the file is `<instant> <O|E> <text>`.
 pub struct LogSink {
-    path: PathBuf,
+    files: Files,
+    run: RunId,
+    task_run: TaskRunId,
+    attempt_no: u32,
     clock: Clock,
     state: Mutex<State>,
 }
@@ -43,8 +47,19 @@ struct State {
 
 impl LogSink {
     /// Nothing is made before the first byte.
-    pub fn new(path: PathBuf, clock: Clock) -> Self {
-        LogSink { path, clock, state: Mutex::new(State::default()) }
+    pub fn new(
+        files: &Files,
+        clock: &Clock,
+        run: RunId,
+        task_run: TaskRunId,
+        attempt_no: u32,
+    ) -> Self {
+        let (files, clock, state) = (files.clone(), clock.clone(), Mutex::default());
+        LogSink { files, run, task_run, attempt_no, clock, state }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.files.log(self.run, self.task_run, self.attempt_no)
     }
 
     /// Adds output; whole lines are written at once.
@@ -87,7 +102,7 @@ impl LogSink {
         }
         let tail = (!state.tail.is_empty())
             .then(|| String::from_utf8_lossy(&state.tail).trim_end_matches('\n').to_owned());
-        let uri = state.file.take().map(|_| self.path.to_string_lossy().into_owned());
+        let uri = state.file.take().map(|_| self.path().to_string_lossy().into_owned());
         (uri, tail)
     }
 
@@ -114,10 +129,11 @@ impl LogSink {
 
     fn append(&self, state: &mut State, text: &[u8]) -> std::io::Result<()> {
         if state.file.is_none() {
-            if let Some(folder) = self.path.parent() {
+            let path = self.path();
+            if let Some(folder) = path.parent() {
                 private_folder(folder)?;
             }
-            state.file = Some(File::create(&self.path)?);
+            state.file = Some(File::create(&path)?);
         }
         match state.file.as_mut() {
             Some(file) => file.write_all(text),

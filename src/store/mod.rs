@@ -22,7 +22,7 @@ pub use error::{Changed, CommitError, StoreError};
 pub use memory::MemoryStore;
 pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Violation};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteOptions, SqliteStore};
+pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
 
 use crate::model::{
     AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, ScheduleDef, ScheduleId, ScopeId,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Driver, Waiting};
 use crate::engine::{Effect, Report, TaskRunRef};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
-use crate::runtime::executor::{Input, Job};
+use crate::runtime::executor::{Input, Job, Stoppable};
 use crate::runtime::logs::LogSink;
 
 impl Driver {
@@ -47,24 +47,31 @@ impl Driver {
         }
     }
 
-    pub(super) fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Start(at, attempt) => self.start(at, attempt),
-            Effect::Stop { at, attempt_no, reason, .. } => self.pool.stop(at, attempt_no, reason),
-            Effect::RunEnded(run) => {
-                // A run whose threads have not all ended stays until they give their slots back.
-                if self.world.forget(run) {
-                    self.runs.remove(&run);
+    /// Performs what a turn decided, in its order; attempts go to the pool together.
+    pub(super) fn perform(&mut self, effects: Vec<Effect>) {
+        let mut jobs = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Start(at, attempt) => jobs.extend(self.start(at, attempt)),
+                Effect::Stop { at, attempt_no, reason, .. } => {
+                    self.pool.submit(std::mem::take(&mut jobs));
+                    self.pool.stop(at, attempt_no, reason);
+                }
+                Effect::RunEnded(run) => {
+                    // A run whose threads have not all ended stays until their slots are back.
+                    if self.world.forget(run) {
+                        self.runs.remove(&run);
+                    }
                 }
             }
         }
+        self.pool.submit(jobs);
     }
 
-    pub(super) fn start(&mut self, at: TaskRunRef, attempt: AttemptStart) {
-        let (Some(driven), Some(run)) = (self.runs.get(&at.run), self.world.run(at.run)) else {
-            return;
-        };
-        let Some(task) = driven.plan.tasks.get(at.index as usize) else { return };
+    /// The job of an attempt; none where nothing has to be called.
+    fn start(&mut self, at: TaskRunRef, attempt: AttemptStart) -> Option<Job> {
+        let (driven, run) = (self.runs.get(&at.run)?, self.world.run(at.run)?);
+        let task = driven.plan.tasks.get(at.index as usize)?;
         if task.def.kind == "noop" {
             self.instant.push(Report {
                 at,
@@ -76,7 +83,7 @@ impl Driver {
                 record: AttemptRecord::default(),
                 released: true,
             });
-            return;
+            return None;
         }
         let mut inputs = Vec::with_capacity(task.def.inputs.len());
         for (argument, upstream) in &task.def.inputs {
@@ -96,16 +103,18 @@ impl Driver {
             };
             inputs.push((argument.clone(), input));
         }
-        let path = self.files.log(at.run, attempt.task_run_id, attempt.attempt_no);
-        self.pool.submit(Job {
+        let log =
+            LogSink::new(&self.files, &self.clock, at.run, attempt.task_run_id, attempt.attempt_no);
+        Some(Job {
             at,
             attempt,
             def: Arc::clone(&task.def),
             run: Arc::clone(&driven.info),
             inputs,
             host: Arc::clone(&driven.host),
-            log: Arc::new(LogSink::new(path, self.clock.clone())),
+            log: Arc::new(log),
             clock: self.clock.clone(),
-        });
+            stoppable: Stoppable::default(),
+        })
     }
 }

@@ -37,13 +37,7 @@ impl Driver {
                 None
             }
             Message::Report(report) => {
-                let released = Event::AttemptReleased {
-                    at: report.at,
-                    attempt_no: report.attempt_no,
-                    token: report.token,
-                };
                 self.decide(&Event::AttemptEnded(report.clone()), turn, now);
-                self.decide(&released, turn, now);
                 Some(Message::Report(report))
             }
             Message::Cancel { run, only, grace_ms } => {

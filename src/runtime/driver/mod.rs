@@ -29,6 +29,8 @@ use crate::store::{CommitError, Store};
 
 /// At most so many messages make one batch.
 const BATCH: usize = 2_048;
+/// How long the driver waits for one more end while many attempts are live, in microseconds.
+const LINGER_US: u64 = 100;
 
 /// What the driver keeps of a run besides the world.
 struct Driven {
@@ -130,12 +132,7 @@ impl Driver {
             if messages.is_empty() && self.instant.is_empty() && !self.receive(&mut messages) {
                 break;
             }
-            while messages.len() < BATCH {
-                match self.inbox.try_recv() {
-                    Ok(message) => messages.push(message),
-                    Err(_) => break,
-                }
-            }
+            self.gather(&mut messages);
             messages.extend(std::mem::take(&mut self.instant).into_iter().map(Message::Report));
             self.turn(std::mem::take(&mut messages));
             self.heartbeat();
@@ -149,6 +146,29 @@ impl Driver {
         for driven in self.runs.values() {
             driven.watch.update(|status| status.lost = Some("the session was closed".into()));
         }
+    }
+
+    /// Takes what else has arrived. Where many attempts are live, more ends are on their way: a
+    /// moment spent on them saves commits, and nobody's start waits for a single end there.
+    fn gather(&self, messages: &mut Vec<Message>) {
+        let linger = Duration::from_micros(LINGER_US);
+        while messages.len() < BATCH {
+            match self.inbox.try_recv() {
+                Ok(message) => messages.push(message),
+                Err(_) if messages.len() * 2 < self.live() => {
+                    match self.inbox.recv_timeout(linger) {
+                        Ok(message) => messages.push(message),
+                        Err(_) => break,
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+    }
+
+    /// How many attempts are live here, as far as they have been handed out.
+    fn live(&self) -> usize {
+        self.runs.values().map(|driven| driven.live.len()).sum()
     }
 
     /// Waits for a message or the next timer; false when nobody can send any more.
@@ -197,6 +217,9 @@ impl Driver {
                 Err(error) => return Some(refuse_submits(messages, &error)),
             }
         }
+        if messages.iter().any(|m| matches!(m, Message::Submit(_) | Message::Adopt(_))) {
+            self.read_pools();
+        }
         for message in messages {
             if let Some(kept) = self.take(message, &mut turn, &mut waiting, now) {
                 again.push(kept);
@@ -227,9 +250,7 @@ impl Driver {
             }
         }
         self.tell(&turn.runs(), waiting);
-        for effect in turn.effects() {
-            self.perform(effect);
-        }
+        self.perform(turn.effects());
         None
     }
 
@@ -240,6 +261,8 @@ impl Driver {
             return;
         }
         self.next_heartbeat = now.plus_millis(HEARTBEAT_MS);
+        // Another process may have resized a pool.
+        self.read_pools();
         let until = now.plus_millis(LEASE_MS);
         if let Err(CommitError::Fenced) = self.store.heartbeat(self.lease, now, until) {
             self.refused(CommitError::Fenced, &mut Waiting::default());

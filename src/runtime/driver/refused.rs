@@ -176,6 +176,16 @@ impl Driver {
         }
     }
 
+    /// Learns the sizes of the shared pools; as known as they were where they cannot be read.
+    pub(super) fn read_pools(&mut self) {
+        let Ok(pools) = self.store.pools() else { return };
+        for (pool, (slots, _)) in pools {
+            if self.pools.insert(pool.clone(), slots) != Some(slots) {
+                self.size_pool(pool, slots);
+            }
+        }
+    }
+
     /// Gives shared pools their full size back, to see whether others have let go.
     pub(super) fn reopen_pools(&mut self, turn: &mut Turn, now: Instant) {
         if self.recheck_pools_at.is_none_or(|at| at > now) || !self.pools_full.is_empty() {

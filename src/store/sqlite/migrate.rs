@@ -87,6 +87,10 @@ pub(super) fn stamp(text: &str) -> String {
     fn arms<'a>(codes: impl Iterator<Item = (&'a str, u8)>) -> String {
         codes.map(|(word, code)| format!("WHEN '{word}' THEN {code}")).collect::<Vec<_>>().join(" ")
     }
+    fn known<'a>(words: impl Iterator<Item = &'a str>) -> String {
+        arms(words.map(|word| (word, 1)))
+    }
+    let run_is_open = |state: &RunState| u8::from(*state == RunState::Running);
     let open = || State::ALL.iter().filter(|state| !state.is_final());
     // PENDING and what the texts that users bring have no word for.
     let waiting = || open().filter(|state| **state != State::Running);
@@ -95,15 +99,13 @@ pub(super) fn stamp(text: &str) -> String {
         if waits { State::Pending } else { *state }
     };
     let lists = [
-        ("states", list(State::ALL.iter().map(|word| word.as_str()))),
-        ("open_states", list(open().map(|word| word.as_str()))),
         ("waiting_states", list(waiting().map(|word| word.as_str()))),
+        ("state_is_open", arms(State::ALL.iter().map(|w| (w.as_str(), u8::from(!w.is_final()))))),
+        ("run_state_is_open", arms(RunState::ALL.iter().map(|w| (w.as_str(), run_is_open(w))))),
+        ("outcomes_known", known(Outcome::ALL.iter().map(|word| word.as_str()))),
+        ("stop_reasons_known", known(StopReason::ALL.iter().map(|word| word.as_str()))),
+        ("triggers_known", known(Trigger::ALL.iter().map(|word| word.as_str()))),
         ("state_codes", arms(State::ALL.iter().map(|word| (word.as_str(), shown(word).code())))),
-        ("run_states", list(RunState::ALL.iter().map(|word| word.as_str()))),
-        ("open_run_states", list([RunState::Running.as_str()].into_iter())),
-        ("outcomes", list(Outcome::ALL.iter().map(|word| word.as_str()))),
-        ("stop_reasons", list(StopReason::ALL.iter().map(|word| word.as_str()))),
-        ("triggers", list(Trigger::ALL.iter().map(|word| word.as_str()))),
         ("trigger_codes", arms(Trigger::ALL.iter().map(|word| (word.as_str(), word.code())))),
         ("backoffs", list(Backoff::ALL.iter().map(|word| word.as_str()))),
         ("edge_kinds", list(EdgeKind::ALL.iter().map(|word| word.as_str()))),

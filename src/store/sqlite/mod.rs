@@ -13,6 +13,7 @@ mod read;
 mod register;
 mod register_rows;
 mod rows;
+mod sql;
 mod upgrade;
 mod verify;
 
@@ -25,6 +26,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use open::Identities;
 pub use open::SqliteOptions;
+pub use sql::{SqlValue, Table};
 
 use self::commit::Sequence;
 use self::errors::{Fault, Place};

@@ -1,7 +1,7 @@
 //! Opening a file so that nobody is surprised: checked before anything in it changes.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<(Connection, P
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Before anything is changed: whose is it, and can we read it?
     let identity = Identity::read(&conn).map_err(|error| match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => {
+        // Read beside SQLite only here, where there is nothing to be locked.
+        Some(rusqlite::ErrorCode::NotADatabase) if !was_sqlite(path) => {
             let reason = "it is not a SQLite database".to_owned();
             StoreError::Foreign { path: place.path.clone(), reason }
         }
@@ -143,6 +144,13 @@ fn use_wal(conn: &Connection, longest: Duration) -> rusqlite::Result<()> {
         waited += delay(tries);
     }
     Ok(())
+}
+
+/// Whether a file that SQLite cannot read begins like one of its own: then it is damaged.
+fn was_sqlite(path: &Path) -> bool {
+    let mut head = [0u8; 16];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head.starts_with(b"SQLite format 3\0")
 }
 
 /// What can be said about a path before SQLite sees it; makes the file and its directory, which

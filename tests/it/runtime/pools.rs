@@ -51,3 +51,21 @@ fn two_processes_never_hold_more_than_the_pool_has() {
     assert!(most.load(Ordering::SeqCst) <= 3, "{most:?} at once");
     sound(&folder);
 }
+
+/// A pool that was made by another process, earlier, has its slots from the first run on.
+#[test]
+fn a_pool_of_yesterday_is_known_today() {
+    let folder = Folder::new("yesterday");
+    let spec = json!({"name": "d", "known_pools": ["api"],
+        "tasks": [{"name": "t", "handler": "m:t", "pool": "api"}]});
+    let def = mainspring::engine::check_definition(&spec).unwrap();
+    {
+        let desk = Desk::open(&folder);
+        desk.session.set_pool("api", 2).unwrap();
+        desk.session.register(std::slice::from_ref(&def)).unwrap();
+    }
+    let desk = Desk::open(&folder);
+    let run = desk.submit(&Arc::new(Host::default()));
+    desk.wait(run);
+    assert_eq!(desk.session.watch(run).unwrap().status().count(State::Success), 1);
+}
