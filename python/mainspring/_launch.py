@@ -49,6 +49,9 @@ def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", onl
             _follow(here, run, progress, None)
         return run
     except KeyboardInterrupt as stop:
+        if run is None:
+            # Others hold the database, perhaps for long: the end must not wait for that.
+            here.abandon()
         for each in [run] if run is not None else _unknown(here, dag):
             _stop(here, each, stop)
         raise
