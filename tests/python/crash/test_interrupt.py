@@ -6,9 +6,8 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 from . import _tools as tools
 

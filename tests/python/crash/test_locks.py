@@ -5,9 +5,8 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 from . import _tools as tools
 
