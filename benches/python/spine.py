@@ -55,8 +55,7 @@ def chain(n: int) -> ms.Dag:
 
 def rate(dag: ms.Dag, runs: int = 3) -> float:
     """Finished task runs a second, the definition registered and the threads warm."""
-    total = len(dag.tasks)
-    dag.run(biz_date="2024-01-01", progress=False)
+    total = len(dag.run(biz_date="2024-01-01", progress=False))
 
     def once() -> float:
         took = seconds(lambda: dag.run(biz_date="2024-01-02", progress=False))

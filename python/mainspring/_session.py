@@ -46,8 +46,9 @@ class Session:
         if known is not None and known[0] is dag and known[1] == dag.changes:
             return
         spec = dag.spec()
-        if _names_a_pool(spec):
-            spec = {**spec, **self._known_pools()}
+        named = _named_pools(spec)
+        if named:
+            spec = {**spec, **self._known_pools(named)}
         self.core.register([spec])
         self._registered[dag.name] = (dag, dag.changes)
 
@@ -58,21 +59,21 @@ class Session:
         progress = self.core.progress(run)
         return not progress["running"] and progress["counts"].get("READY", 0) > 0
 
-    def _known_pools(self) -> "dict[str, list[str]]":
-        """Make the project's pools that nobody made yet, and name all: others are a mistake.
+    def _known_pools(self, named: "set[str]") -> "dict[str, list[str]]":
+        """Tell the core the size of these pools, and which pools there are: others are a mistake.
 
-        A task whose pool does not exist would wait for ever, without a word.
+        The core learns the size of a pool when it is set, not when it opens a database, and a
+        task whose pool has no slots waits for ever, without a word.
         """
         from mainspring._config import settings
 
         reader = history(self.database)
         if reader is None:
             return {}
-        known = set(reader.pools())
-        for name, slots in settings().pools.items():
-            if name not in known:
-                self.core.set_pool(name, slots)
-                known.add(name)
+        stored = {name: slots for name, (slots, *_) in reader.pools().items()}
+        known = {**settings().pools, **stored}
+        for name in named & known.keys():
+            self.core.set_pool(name, known[name])
         return {"known_pools": sorted(known)}
 
     def abandon(self) -> None:
@@ -173,9 +174,9 @@ def close(database: "Any" = None) -> None:
         found.close()
 
 
-def _names_a_pool(spec: "dict[str, Any]") -> bool:
-    rules = [spec.get("project_defaults", ()), spec.get("defaults", ()), *spec["tasks"]]
-    return any("pool" in rule for rule in rules)
+def _named_pools(spec: "dict[str, Any]") -> "set[str]":
+    rules = [spec.get("project_defaults", {}), spec.get("defaults", {}), *spec["tasks"]]
+    return {rule["pool"] for rule in rules if isinstance(rule.get("pool"), str)}
 
 
 def _make_folder(database: str) -> None:

@@ -15,7 +15,7 @@ use super::stop::{Interruptible, PyStop};
 use super::values::{self, Unstorable};
 use crate::model::{AttemptRecord, Outcome, StopReason};
 use crate::runtime::{
-    Called, Finished, HandlerHost, Interpreter, Job, RESULT_LIMIT, Reporter, StopHandle,
+    Called, Finished, HandlerHost, Interpreter, Job, RESULT_LIMIT, Reporter, Rest, StopHandle,
 };
 
 /// A function of `mainspring._host`.
@@ -32,9 +32,9 @@ pub(super) fn hook<'py>(
 pub struct PythonInterpreter;
 
 impl Interpreter for PythonInterpreter {
-    fn enter(&self, body: &mut dyn FnMut()) {
+    fn enter(&self, body: &mut dyn FnMut(Rest<'_>)) {
         // None where the interpreter is going down: the thread must stay out then.
-        let _ = Python::try_attach(|_| body());
+        let _ = Python::try_attach(|py| body(&|wait| py.detach(wait)));
     }
 
     fn stop(&self, handle: &StopHandle, reason: StopReason) {

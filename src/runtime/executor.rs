@@ -12,11 +12,14 @@ use crate::model::{
     AttemptRecord, AttemptStart, Date, Instant, Outcome, RunId, StopReason, TaskDef,
 };
 
+/// The way out of the interpreter for as long as a thread has nothing to do in it.
+pub type Rest<'a> = &'a dyn Fn(&mut (dyn FnMut() + Send));
+
 /// The language that handlers are written in, as far as threads must know it.
 pub trait Interpreter: Send + Sync {
-    /// Runs `body` with this thread attached to the interpreter; without it where the interpreter
-    /// is going down.
-    fn enter(&self, body: &mut dyn FnMut());
+    /// Runs `body` with this thread attached to the interpreter; not at all where that is going
+    /// down. `body` waits by way of its argument, so that others can have the interpreter then.
+    fn enter(&self, body: &mut dyn FnMut(Rest<'_>));
 
     /// Asks what runs behind `handle` to stop. Called on a thread of its own, entered.
     fn stop(&self, handle: &StopHandle, reason: StopReason);

@@ -190,29 +190,35 @@ impl Shared {
         }
     }
 
-    /// The life of a thread.
+    /// The life of a thread. It stays attached to the interpreter between jobs: attaching anew
+    /// costs more than a short job.
     fn work(self: Arc<Self>) {
-        loop {
-            {
-                let mut state = self.lock();
-                while state.queue.is_empty() && !state.closing {
-                    // Whoever was sent for has found nothing left to do.
-                    state.coming = false;
-                    state.idle += 1;
-                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-                    state.idle -= 1;
-                }
-                if state.closing {
+        let own = &self;
+        self.interpreter.enter(&mut |rest| {
+            loop {
+                let mut open = true;
+                rest(&mut || open = own.wait());
+                if !open {
                     return;
                 }
-            }
-            let own = &self;
-            self.interpreter.enter(&mut || {
                 while let Some(job) = Shared::take(own) {
                     own.run(job);
                 }
-            });
+            }
+        });
+    }
+
+    /// Waits for a job; false when there will be none.
+    fn wait(&self) -> bool {
+        let mut state = self.lock();
+        while state.queue.is_empty() && !state.closing {
+            // Whoever was sent for has found nothing left to do.
+            state.coming = false;
+            state.idle += 1;
+            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
         }
+        !state.closing
     }
 
     fn take(shared: &Arc<Shared>) -> Option<Arc<Job>> {
@@ -259,7 +265,7 @@ impl Shared {
     /// Stopping needs the interpreter, which may be busy for long: never on the driver's thread.
     fn stop_aside(&self, handle: StopHandle, reason: StopReason) {
         let interpreter = Arc::clone(&self.interpreter);
-        let stop = move || interpreter.enter(&mut || interpreter.stop(&handle, reason));
+        let stop = move || interpreter.enter(&mut |_| interpreter.stop(&handle, reason));
         // Without a thread the stop cannot be asked for; the attempt is given up after its grace.
         if let Ok(thread) = thread::Builder::new().name("mainspring-stop".into()).spawn(stop) {
             let mut state = self.lock();

@@ -16,7 +16,7 @@ mod watch;
 
 pub use clock::Clock;
 pub use executor::{
-    Called, Finished, HandlerHost, Input, Interpreter, Job, Reporter, RunInfo, StopHandle,
+    Called, Finished, HandlerHost, Input, Interpreter, Job, Reporter, Rest, RunInfo, StopHandle,
 };
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
 pub use logs::{LogSink, Stream};

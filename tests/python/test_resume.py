@@ -3,9 +3,8 @@
 import subprocess
 import sys
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 SCRIPT = """
 import sys, time

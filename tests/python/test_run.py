@@ -1,6 +1,8 @@
 """Runs: states, results, parameters, reruns, history and how they show themselves."""
 
 import enum
+import subprocess
+import sys
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -382,6 +384,18 @@ def test_pools():
     ms.pool("small", 1)
     assert dag.run("2013-01-15").state == "SUCCESS"
     assert len(dag.runs()) == 1
+
+
+def test_a_pool_that_another_process_made(database):
+    code = f"import mainspring as ms; ms.pool('small', 1, database={str(database)!r})"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    with ms.Dag("d") as dag:
+
+        @ms.task(pool="small")
+        def a(): ...
+
+    run = dag.run("2013-01-15", wait=False)
+    assert run.wait(20) and run.state == "SUCCESS"
 
 
 def test_pools_of_the_project_are_made_when_a_dag_names_one(tmp_path, monkeypatch):

@@ -35,17 +35,17 @@ th:first-child, td:first-child { text-align: left; padding-left: 0 }
 """
 
 
-def write(biz_date: date) -> str:
+def write(biz_date: date, late_minutes: int) -> str:
     """Write the page of a day, whole or not at all; return its path."""
     target = _source.data_folder() / "reports" / f"{biz_date}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(page(biz_date), encoding="utf-8")
+    partial.write_text(page(biz_date, late_minutes), encoding="utf-8")
     partial.replace(target)
     return str(target)
 
 
-def page(biz_date: date) -> str:
+def page(biz_date: date, late_minutes: int) -> str:
     """The page as text."""
     carriers = _warehouse.read(
         """SELECT name, departures, cancelled, 1.0 * delay_minutes / NULLIF(departures, 0), late,
@@ -67,14 +67,23 @@ def page(biz_date: date) -> str:
         "departures": f"{departures:,}",
         "cancelled": f"{cancelled:,}",
         "mean delay": shown(mean, "+.1f", " min"),
-        "late": shown(100 * late / departures if departures else None, ".0f", " %"),
+        f"{late_minutes} minutes late or more": shown(
+            100 * late / departures if departures else None, ".0f", " %"
+        ),
     }
-    facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in numbers.items())
+    facts = "".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in numbers.items()
+    )
     heads = ["", "departures", "mean delay", "temperature", "wind", "most rain", "least sight"]
     lines = [
         [
-            origin, f"{flights}", shown(delay, "+.1f", " min"), shown(temp, ".0f", " °F"),
-            shown(wind, ".0f", " mph"), shown(rain, ".2f", " in/h"), shown(sight, ".1f", " mi"),
+            origin,
+            f"{flights}",
+            shown(delay, "+.1f", " min"),
+            shown(temp, ".0f", " °F"),
+            shown(wind, ".0f", " mph"),
+            shown(rain, ".2f", " in/h"),
+            shown(sight, ".1f", " mi"),
         ]
         for origin, flights, delay, temp, wind, rain, sight in airports
     ]
@@ -108,8 +117,8 @@ def chart(carriers: list[tuple[Any, ...]]) -> str:
     parts = [
         f'<svg viewBox="0 0 860 {height}" role="img" '
         'aria-label="Departures and mean delay of each airline">',
-        f'<text class="quiet" x="{flights_at}" y="14">departures</text>',
-        f'<text class="quiet" x="{zero:.1f}" y="14">mean delay, minutes</text>',
+        f'<text class="quiet" x="{flights_at}" y="14">departures, − cancelled</text>',
+        f'<text class="quiet" x="{delay_at}" y="14">mean delay in minutes</text>',
         f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="{top - 8}" y2="{height}"/>',
     ]
     for number, (name, departures, cancelled, delay) in enumerate(carriers):

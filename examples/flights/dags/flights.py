@@ -14,7 +14,6 @@ from datetime import date
 import _report
 import _source
 import _warehouse
-
 import mainspring as ms
 
 AIRPORTS = ["EWR", "JFK", "LGA"]
@@ -115,13 +114,14 @@ with ms.Dag(
         ]
         broken = [message for holds, message in rules if not holds]
         if broken:
-            raise ms.Fail(f"{biz_date}: {'; '.join(broken)}; there are {has}", code="ROW_COUNT")
+            rows = ", ".join(f"{table} {number}" for table, number in has.items())
+            raise ms.Fail(f"{biz_date}: {'; '.join(broken)} ({rows})", code="ROW_COUNT")
         return has
 
     @ms.task(priority="low", owner="analytics", labels=["report"])
-    def write_report(biz_date: date) -> str:
+    def write_report(biz_date: date, late_minutes: int = 15) -> str:
         """Write the day's page."""
-        path = _report.write(biz_date)
+        path = _report.write(biz_date, late_minutes)
         ms.context().logger.info("wrote %s", path)
         return path
 

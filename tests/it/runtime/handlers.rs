@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use mainspring::engine::check_definition;
 use mainspring::model::{AttemptRecord, Instant, Outcome, RunId, State, StopReason};
 use mainspring::runtime::{
-    Called, Clock, Finished, HandlerHost, Input, Interpreter, Job, NewRunRequest, Reporter,
+    Called, Clock, Finished, HandlerHost, Input, Interpreter, Job, NewRunRequest, Reporter, Rest,
     Session, SessionOptions, StopHandle,
 };
 use mainspring::store::{SqliteOptions, SqliteStore, Store, TaskRunView};
@@ -24,8 +24,8 @@ pub const START: Instant = Instant(1_705_276_800_000_000);
 struct Closures;
 
 impl Interpreter for Closures {
-    fn enter(&self, body: &mut dyn FnMut()) {
-        body();
+    fn enter(&self, body: &mut dyn FnMut(Rest<'_>)) {
+        body(&|wait| wait());
     }
 
     fn stop(&self, handle: &StopHandle, reason: StopReason) {

@@ -75,6 +75,10 @@ fn an_attempt_that_ignores_its_time_limit_keeps_its_slot() {
     let run = desk.submit(&host);
     desk.until(run, State::Running, 1);
     desk.advance(10_000);
+    // The grace counts from when it was asked to stop, and that is committed first.
+    while folder.store().stored_run(run).unwrap().unwrap().leases[0].stop_reason.is_none() {
+        std::thread::yield_now();
+    }
     desk.advance(2_000);
     desk.until(run, State::RetryWait, 1);
     let attempts = folder.store().attempts(&AttemptFilter::Run(run)).unwrap();
