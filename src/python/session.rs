@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde::Serialize;
@@ -136,7 +136,15 @@ impl Session {
         let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
         let request = read_request(request)?;
         let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
-        let run = py.detach(|| self.core.submit(dag, for_run, request)).map_err(errors::session)?;
+        let mut interrupted = None;
+        let mut go_on = || {
+            interrupted = Python::attach(|py| py.check_signals()).err();
+            interrupted.is_none()
+        };
+        let made = py.detach(|| self.core.submit_while(dag, for_run, request, &mut go_on));
+        let Some(run) = made.map_err(errors::session)? else {
+            return Err(interrupted.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())));
+        };
         self.keep(run, host);
         Ok(run.0)
     }

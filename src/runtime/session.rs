@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Sender, bounded, unbounded};
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use serde_json::{Map, Value};
 
 use super::clock::Clock;
@@ -27,6 +27,9 @@ use crate::model::{
 use crate::store::{
     CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoreError, StoredRun,
 };
+
+/// How often whoever waits for a run to be made is asked whether to go on.
+const STEP: Duration = Duration::from_millis(50);
 
 /// Why a session could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -254,13 +257,36 @@ impl Session {
         host: Arc<dyn HandlerHost>,
         request: NewRunRequest,
     ) -> Result<RunId, SessionError> {
+        self.submit_while(dag, host, request, &mut || true)?.ok_or(SessionError::Closed)
+    }
+
+    /// The same; while others hold the database, `go_on` is asked from time to time. None when it
+    /// says no: what is made after that is canceled.
+    ///
+    /// # Errors
+    /// As `submit`.
+    pub fn submit_while(
+        &self,
+        dag: &str,
+        host: Arc<dyn HandlerHost>,
+        request: NewRunRequest,
+        go_on: &mut (dyn FnMut() -> bool + Send),
+    ) -> Result<Option<RunId>, SessionError> {
         let cached = self.cached(dag)?;
         let run = new_run(&cached, request, self.clock.now())?;
         let (reply, answer) = bounded(1);
         self.send(Message::Submit(Submit { run, host, reply }))?;
-        let (id, watch) = answer.recv().map_err(|_| SessionError::Closed)??;
+        let (id, watch) = loop {
+            match answer.recv_timeout(STEP) {
+                Ok(made) => break made?,
+                // Without anybody to be told the driver cancels what it makes.
+                Err(RecvTimeoutError::Timeout) if !go_on() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(SessionError::Closed),
+            }
+        };
         lock(&self.watches).insert(id, watch);
-        Ok(id)
+        Ok(Some(id))
     }
 
     /// Takes up a run whose process is gone: what succeeded does not run again, what was

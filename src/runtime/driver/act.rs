@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Driver, Waiting};
+use super::{Driver, Message, Waiting};
 use crate::engine::{Effect, Report, TaskRunRef};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
 use crate::runtime::executor::{Input, Job, Stoppable};
@@ -34,7 +34,11 @@ impl Driver {
         }
         for (reply, run) in waiting.made {
             if let Some(driven) = self.runs.get(&run) {
-                let _ = reply.send(Ok((run, Arc::clone(&driven.watch))));
+                let made = reply.send(Ok((run, Arc::clone(&driven.watch))));
+                if made.is_err() {
+                    // Whoever asked did not wait: nobody knows of this run.
+                    self.held.push(Message::Cancel { run, only: None, grace_ms: Some(0) });
+                }
             }
         }
         for (reply, run) in waiting.adopted {

@@ -140,8 +140,8 @@ def consistent(database):
     attempts = {}
     for row in rows(database, "SELECT * FROM attempt ORDER BY task_run_id, attempt_no"):
         attempts.setdefault(row["task_run_id"], []).append(row)
-    for row in rows(database, "SELECT t.*, r.state AS run_state, r.first_task_run_id AS first, "
-                              "r.task_count AS tasks FROM task_run t JOIN run r ON r.id = t.run_id"):
+    for row in rows(database, "SELECT t.*, r.state AS run_state FROM task_run t "
+                              "JOIN run r ON r.id = t.run_id"):
         mine = attempts.pop(row["id"], [])
         where = f"task run {row['id']} ({row['state']})"
         if [each["attempt_no"] for each in mine] != list(range(1, row["attempt_no"] + 1)):

@@ -123,7 +123,7 @@ def below_a_failure(name, nodes, edges):
     ("fan", lambda: fan(20_000 // FULL)), ("chain", lambda: chain(20_000 // FULL)),
 ])
 def test_blocked_and_repaired(database, name, graph):
-    """Thousands below a failure are blocked, say why in few words, and go on when it is repaired."""
+    """Thousands below a failure are blocked, say why in few words, and go on afterwards."""
     nodes, edges = graph()
     dag, good = below_a_failure(name, nodes, edges)
     run, took = timed(f"blocked {name}", dag)

@@ -1,5 +1,6 @@
 """What handlers may do to us: each ends in a final state with a reason, and nobody is hurt."""
 
+import builtins
 import os
 import sys
 import threading
@@ -65,8 +66,8 @@ def cancelled():
     (cancelled, "CancelledError"),
     (Mute, "Mute"),
     (lambda: ValueError("x" * 10_000_000), "ValueError"),
-    (lambda: BaseExceptionGroup("g", [ValueError(1), KeyboardInterrupt()])  # noqa: F821
-        if sys.version_info >= (3, 11) else ValueError("g"), None),
+    (lambda: getattr(builtins, "BaseExceptionGroup", lambda *_: ValueError("g"))(
+        "g", [ValueError(1), KeyboardInterrupt()]), None),
     (lambda: ValueError("lone \ud800 surrogate"), "ValueError"),
     (lambda: ValueError("nul \0 inside"), "ValueError"),
     (RecursionError, "RecursionError"),

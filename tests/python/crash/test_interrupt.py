@@ -194,3 +194,46 @@ def test_in_a_notebook(tmp_path):
     finally:
         client.stop_channels()
         kernel.shutdown_kernel(now=True)
+
+
+WAITS = '''
+import os, time, mainspring as ms
+dag = ms.Dag.from_graph("abc", ["a"], database=os.environ["BASE"])
+dag.run("2020-01-01")
+print("ready", flush=True)
+input()
+print("asks", flush=True)
+dag.run("2020-01-02")
+'''
+
+HOLDS = '''
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.readline()
+connection.execute("COMMIT")
+connection.close()
+'''
+
+
+def test_while_another_process_holds_the_database(tmp_path):
+    """The run cannot be made for now: Ctrl-C does not wait for that, and it is not made later."""
+    base = tmp_path / "base.db"
+    child = tools.start(tmp_path, WAITS, env={"BASE": base}, stdin=subprocess.PIPE,
+                        start_new_session=True)
+    assert child.stdout.readline() == "ready\n"
+    holder = tools.start(tmp_path, HOLDS, base, name="holds.py", stdin=subprocess.PIPE)
+    assert holder.stdout.readline() == "held\n"
+    child.stdin.write("go\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "asks\n"
+    time.sleep(0.3)  # so that it waits by now; a little earlier is a case as good
+    pressed = time.monotonic()
+    press(child)
+    code, _, err = tools.finish(child, 20)
+    assert time.monotonic() - pressed < 3.0
+    assert code == -signal.SIGINT, err
+    holder.communicate("go on\n", timeout=20)
+    assert [row["state"] for row in tools.rows(base, "SELECT state FROM run")] == ["SUCCESS"]
+    _leaves_nothing(base)

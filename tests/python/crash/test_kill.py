@@ -4,9 +4,9 @@ import importlib.util
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
 import time
 
 import mainspring as ms
@@ -54,6 +54,12 @@ def load(path, name):
     return module
 
 
+def heard(said, wanted, child):
+    """Wait until the witness has so many lines, or the child has ended."""
+    tools.until(lambda: len(tools.lines(said)) >= wanted or child.poll() is not None,
+                pause=0.0005)
+
+
 def explained(database, said):
     """Attempts and the witness agree: nothing ran that is not recorded, and the other way round."""
     starts = {}
@@ -89,8 +95,7 @@ def test_fifty_kills(tmp_path, monkeypatch, part):
         child = tools.start(folder, LAYERS, name="layers.py", env=env)
         # A moment in the middle: after so many lines of the witness, and a little while more.
         wanted, more = dice.randrange(1, 80), dice.uniform(0, 0.012)
-        tools.until(lambda: len(tools.lines(said)) >= wanted or child.poll() is not None,
-                    pause=0.0005)
+        heard(said, wanted, child)
         end = time.perf_counter() + more
         while time.perf_counter() < end:
             pass
@@ -181,7 +186,7 @@ def test_retries_are_counted_across_a_kill(tmp_path, monkeypatch):
 def _waits(base):
     try:
         return tools.rows(base, "SELECT 1 FROM task_run WHERE state = 'RETRY_WAIT'")
-    except Exception:
+    except sqlite3.OperationalError:
         return False  # it is being made
 
 
@@ -193,7 +198,8 @@ def test_a_rerun_that_is_refused_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.delenv("STAY", raising=False)
     code = RETRIES.replace('700ms', '10ms').replace(
         "    raise ValueError",
-        '    if os.environ.get("STAY"): __import__("time").sleep(60)\n        return\n        raise ValueError')
+        '    if os.environ.get("STAY"): __import__("time").sleep(60)\n'
+        '        return\n        raise ValueError')
     child = tools.start(tmp_path, code, env={"WITNESS": said, "BASE": base, "STAY": 1})
     tools.until(lambda: tools.lines(said))
     child.kill()
@@ -231,4 +237,90 @@ def test_a_lost_attempt_has_a_budget_of_its_own(tmp_path, monkeypatch):
     assert run.state == "FAILED"
     assert tools.consistent(base) == []
     os.close(module._file)
+    ms._session.close(base)
+
+
+def test_killed_from_the_first_moment_on(tmp_path, monkeypatch):
+    """While the file is made, definitions are stored, runs are made: the next one goes on."""
+    base, said = tmp_path / "base.db", tmp_path / "witness"
+    monkeypatch.setenv("WITNESS", str(said))
+    monkeypatch.setenv("BASE", str(base))
+    seed = int(os.environ.get("CRASH_SEED", "20130131"))
+    print("seed", seed)
+    dice = random.Random(seed)
+    env = {"WITNESS": said, "BASE": base}
+    child = tools.start(tmp_path, LAYERS, name="layers.py", env={**env, "BASE": tmp_path / "x.db"})
+    began = time.monotonic()
+    assert tools.finish(child)[0] == 0
+    whole = time.monotonic() - began
+    said.unlink()
+    for _ in range(20):
+        children = [tools.start(tmp_path, LAYERS, name="layers.py", env=env) for _ in range(2)]
+        for child in children:
+            time.sleep(dice.uniform(0, whole * 0.6))
+            child.kill()
+        for child in children:
+            child.communicate()
+    dag = load(tmp_path / "layers.py", "layers_first").dag
+    assert dag.run("2020-01-02").state == "SUCCESS"
+    assert tools.consistent(base) == [], seed
+    reader = _session.history(base)
+    assert reader.verify() == []
+    found = ms.runs(database=base, limit=1000)
+    assert {run.state for run in found} <= {"INTERRUPTED", "SUCCESS"}, found
+    interrupted = [run for run in found if run.state == "INTERRUPTED"]
+    print(f"{len(found)} runs, {len(interrupted)} interrupted")
+    for run in interrupted:
+        assert dag.resume(run, wait=False) is not None
+    for run in interrupted:
+        assert run.wait(30)
+        assert run.state == "SUCCESS", run
+    assert tools.consistent(base) == [], seed
+    assert reader.verify() == []
+    assert tools.leases(base) == []
+    ms._session.close(base)
+
+
+def test_killed_again_and_again(tmp_path, monkeypatch):
+    """Each resume is killed too; a task that is there every time is given up after three losses."""
+    base, said = tmp_path / "base.db", tmp_path / "witness"
+    monkeypatch.setenv("WITNESS", str(said))
+    monkeypatch.setenv("BASE", str(base))
+    code = tools.WITNESS + '''
+import sys, threading
+with ms.Dag("dies", database=os.environ["BASE"], defaults={"retry_interval": "1ms"}) as dag:
+    @ms.task
+    def before() -> int:
+        witness("start")
+        return 1
+    @ms.task
+    def waits(number: int):
+        witness("start")
+        threading.Event().wait(60)
+    @ms.task
+    def after(nothing):
+        witness("start")
+    after(waits(before()))
+if __name__ == "__main__":
+    run = dag.resume(1) if len(sys.argv) > 1 else dag.run("2020-01-01")
+    print(run.state)
+'''
+    for number in range(3):
+        child = tools.start(tmp_path, code, *(["again"] if number else []),
+                            env={"WITNESS": said, "BASE": base})
+        heard(said, number + 2, child)
+        child.kill()
+        child.communicate()
+        assert tools.consistent(base) == []
+        assert ms.run(1, database=base).state == "INTERRUPTED"
+    ended, out, err = tools.run(tmp_path, code, "again", env={"WITNESS": said, "BASE": base})
+    assert (ended, out) == (0, "FAILED\n"), err
+    run = ms.run(1, database=base)
+    assert run["waits"].code == "LOST"
+    assert [each.outcome for each in run["waits"].attempts] == ["LOST"] * 3
+    assert run["after"].state == "BLOCKED"
+    starts = [line["task"] for line in tools.lines(said)]
+    assert starts == ["before", "waits", "waits", "waits"]
+    assert tools.consistent(base) == []
+    assert _session.history(base).verify() == []
     ms._session.close(base)
