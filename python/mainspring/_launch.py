@@ -133,7 +133,8 @@ def _may_wait() -> None:
     """Refuse to hold up the event loop on which coroutine handlers make progress."""
     if current.get() is not None and holds_loop():
         raise ConflictError(
-            "a coroutine handler cannot wait for a run: nothing else on its event loop could go on\n"
+            "a coroutine handler cannot wait for a run: "
+            "nothing else on its event loop could go on\n"
             "  hint: run = await asyncio.to_thread(dag.run, ...)"
         )
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import time
 
 import mainspring as ms
 import pytest
