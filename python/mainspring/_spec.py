@@ -145,6 +145,10 @@ def _arguments(node: Node, spec: "dict[str, Any]", static: "dict[str, Any]",
     if node.inputs:
         spec["inputs"] = {name: source.name for name, source in node.inputs.items()}
     injected = [name for name in signature.injected if name not in given]
+    for name in injected:
+        wrong = signature.misfilled(name)
+        if wrong is not None:
+            problems.append(Problem("bad_annotation", f"{node.key}.{name}", *wrong))
     if injected:
         spec["injected"] = injected
     schema = [argument.schema() for name, argument in signature.arguments.items()

@@ -67,7 +67,9 @@ class Task(Edges, Generic[P, R]):
                             (f"\n  hint: {hint}" if hint else ""))
         self.fn = fn
         self.options = {k: v for k, v in options.items() if k != "name"}
-        name = options.get("name") or getattr(fn, "__name__", None) or type(fn).__name__
+        name = options.get("name")
+        if name is None:  # an empty one is a mistake, which the check tells
+            name = getattr(fn, "__name__", None) or type(fn).__name__
         self.name: str = name
         self.is_noop = options.get("type") == "noop"
         self.home: "Definition | None" = None
@@ -276,8 +278,6 @@ def task(  # noqa: F811
     options = {key: value for key, value in locals().items()
                if key != "fn" and value is not None}
     return decorate(fn, options, open_dag.get())
-
-
 
 
 def decorate(fn: "Any", options: "dict[str, Any]", dag: "Definition | None") -> "Any":
