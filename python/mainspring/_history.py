@@ -2,7 +2,7 @@
 
 from mainspring._run import Run
 from mainspring._session import history, location, session
-from mainspring._table import html_table, shown_duration, text_table
+from mainspring._table import counted, html_table, shown_duration, text_table
 from mainspring.errors import NotFoundError
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ HEAD = ("run", "dag", "biz_date", "state", "tasks", "duration", "created")
 
 
 class Runs(list[Run]):
-    """A list of runs that shows itself as a table.
+    """A list of runs that shows itself as a table; its times are those of this machine's clock.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Runs(list[Run]):
 
     def _cells(self) -> "list[list[Any]]":
         return [[run.id, run.dag, run.biz_date, run.state, len(run), shown_duration(run.duration),
-                 f"{run.created_at:%Y-%m-%d %H:%M:%S}"] for run in self]
+                 f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}"] for run in self]
 
     def __repr__(self) -> str:
         return text_table(HEAD, self._cells()) if self else "Runs([])"
@@ -37,7 +37,7 @@ class Runs(list[Run]):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return html_table(f"{len(self)} runs", HEAD, self._cells())
+        return html_table(counted(len(self), "run"), HEAD, self._cells())
 
 
 def runs(

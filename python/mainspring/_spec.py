@@ -3,7 +3,7 @@
 import sys
 
 from mainspring import _source
-from mainspring._node import Edges, Node, nodes_of
+from mainspring._node import Edges, Node, nodes_of, several
 from mainspring._results import to_json_ready
 from mainspring._signature import INJECTED
 from mainspring._task import DURATIONS
@@ -33,7 +33,7 @@ def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
         if field in ("start_date", "end_date"):
             spec[field] = _text(value)
         elif field == "labels":
-            spec[field] = _list(value)
+            spec[field] = several(value)
         elif field == "defaults":
             spec[field] = policy(value)
         else:
@@ -64,7 +64,7 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
             micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
             found[f"{name}_ms"] = micros // 1000
         elif name == "retry_on":
-            found[name] = [_code(each) for each in _list(value)]
+            found[name] = [_code(each) for each in several(value)]
         elif name in _AS_THEY_ARE or name in DURATIONS:
             found[name] = value
         elif name not in ("labels", "params", "depends_on", "doc", "ext"):
@@ -92,7 +92,7 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     if task.__doc__:
         spec["doc"] = _trimmed(task.__doc__)
     if "labels" in options:
-        spec["labels"] = _list(options["labels"])
+        spec["labels"] = several(options["labels"])
     problems.extend(node.problems)
     static = dict(node.static)
     for name, value in (options.get("params") or {}).items():
@@ -106,7 +106,7 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     _arguments(node, spec, static, problems)
     upstream = dict(node.upstream)
     edges: list[Any] = []
-    for item in _list(options.get("depends_on")):
+    for item in several(options.get("depends_on")):
         _depend(node, item, upstream, edges, problems)
     if upstream or edges:
         here = f"{node.dag.name}."
@@ -177,14 +177,6 @@ def _depend(node: Node, item: "Any", upstream: "dict[str, None]", edges: "list[A
             "bad_dependency", f"{node.key}.depends_on", f"{item!r} is no task",
             "name a task, 'task' of this dag or 'dag.task' of another",
         ))
-
-
-def _list(value: "Any") -> "list[Any]":
-    if value is None:
-        return []
-    if isinstance(value, (str, dict, Edges)):
-        return [value]
-    return list(value)
 
 
 def _text(value: "Any") -> "Any":

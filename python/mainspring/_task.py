@@ -138,9 +138,13 @@ class Task(Edges, Generic[P, R]):
         return copy
 
     def __repr__(self) -> str:
-        given = "".join(f", {key}={value!r}" for key, value in self.options.items()
-                        if key not in ("depends_on", "doc"))
-        return f"Task({self.name!r}{given})"
+        given = self.policy_text()
+        return f"Task({self.name!r}{', ' if given else ''}{given})"
+
+    def policy_text(self) -> str:
+        """Return what was given to the decorator, as it was written."""
+        return ", ".join(f"{key}={value!r}" for key, value in self.options.items()
+                         if key not in ("depends_on", "doc"))
 
 
 @overload

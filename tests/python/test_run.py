@@ -323,7 +323,7 @@ def test_how_things_show_themselves():
     run = dag.run("2013-01-15")
     assert repr(run) == "Run(1, dag='flights', biz_date='2013-01-15', state='SUCCESS')"
     assert repr(run["clean"]) == "TaskRun('clean', state='SUCCESS', attempts=1)"
-    assert repr(run["clean"].attempts[0]) == "Attempt(1, outcome='SUCCESS')"
+    assert repr(run["clean"].attempts[0]) .startswith("Attempt(1, outcome='SUCCESS', duration=")
     lines = str(run).splitlines()
     assert lines[0].startswith("run 1 of flights for 2013-01-15: SUCCESS in ")
     assert lines[1].split() == ["task", "state", "attempts", "duration", "error"]
@@ -333,6 +333,54 @@ def test_how_things_show_themselves():
     assert "http" not in html
     assert repr(ms.runs()).splitlines()[1].split()[:4] == ["1", "flights", "2013-01-15", "SUCCESS"]
     assert "flights" in ms.runs()._repr_html_()
+
+
+def test_of_many_tasks_those_that_failed_come_first():
+    with ms.Dag("many") as dag:
+
+        @ms.task
+        def good(number: int): ...
+
+        @ms.task
+        def bad():
+            raise ValueError("this one")
+
+        for number in range(70):
+            good(number)
+        ms.noop("after") << bad()
+    run = dag.run("2013-01-15")
+    lines = str(run).splitlines()
+    assert lines[0].endswith(", 1 FAILED, 1 BLOCKED")
+    assert [line.split()[0] for line in lines[2:4]] == ["bad", "after"]
+    assert lines[-1] == "... 12 more"
+    assert run._repr_html_().index("this one") < run._repr_html_().index("good_2")
+    assert repr(run["bad"]) == (
+        "TaskRun('bad', state='FAILED', attempts=1, error='ValueError: this one')"
+    )
+    assert repr(run["after"]) == "TaskRun('after', state='BLOCKED', attempts=0, blocked_by='bad')"
+    assert "1 run<" in ms.runs()._repr_html_()
+
+
+def test_a_table_of_chinese_names_is_aligned():
+    run = ms.Dag.from_graph("d", ["抽取", "b"]).run("2013-01-15")
+    lines = str(run).splitlines()
+    assert lines[2].startswith("抽取  SUCCESS")
+    assert lines[3].startswith("b     SUCCESS")
+
+
+def test_a_dag_shows_itself_as_a_table():
+    with ms.Dag("d<", schedule="@daily", timezone="Asia/Shanghai") as dag:
+
+        @ms.task(retries=2)
+        def one(): ...
+
+        @ms.task(depends_on=[one, "x.y"])
+        def two(): ...
+
+    html = dag._repr_html_()
+    assert "d&lt;, @daily, Asia/Shanghai, 2 tasks" in html
+    assert "<td" in html and "one, x.y" in html and "retries=2" in html
+    assert len(ms.Dag.from_graph("big", map(str, range(3000)))._repr_html_()) < 30_000
 
 
 def test_html_is_escaped():
