@@ -1,7 +1,7 @@
 //! Opening a file so that nobody is surprised: checked before anything in it changes.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<(Connection, P
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Before anything is changed: whose is it, and can we read it?
     let identity = Identity::read(&conn).map_err(|error| match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => {
+        Some(rusqlite::ErrorCode::NotADatabase) if !begins_as_ours(path) => {
             let reason = "it is not a SQLite database".to_owned();
             StoreError::Foreign { path: place.path.clone(), reason }
         }
@@ -178,6 +178,14 @@ fn look(path: &Path, read_only: bool, place: &Place) -> Result<(), StoreError> {
         Err(error) => return refuse(&error.to_string(), hint_of_open()),
     }
     make(path).or_else(|error| refuse(&error.to_string(), hint_of_open()))
+}
+
+/// Whether a file that SQLite does not read begins like one all the same. Nobody has locks on such
+/// a file, so that opening it does no harm.
+fn begins_as_ours(path: &Path) -> bool {
+    let mut head = [0u8; 16];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head.starts_with(b"SQLite format 3\0")
 }
 
 fn hint_of_open() -> &'static str {
