@@ -39,8 +39,21 @@ def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
         else:
             spec[field] = value
     _project(spec)
-    spec["tasks"] = [_task_spec(node, problems) for node in dag.nodes()]
-    return spec, problems
+    nodes = dag.nodes()
+    spec["tasks"] = [_task_spec(node, problems) for node in nodes]
+    return spec, _located(problems, nodes) if problems else problems
+
+
+def _located(problems: "list[Problem]", nodes: "list[Node]") -> "list[Problem]":
+    """The same with the file and line of the task, in the form of the core's own problems."""
+    places = {node.key: _source.place(node.task.fn) for node in nodes if not node.task.is_noop}
+    found = []
+    for problem in problems:
+        message, _, hint = problem.message.partition("\n  hint: ")
+        where = places.get(".".join(problem.place.split(".")[:2]))
+        found.append(Problem(problem.code, problem.place,
+                             f"{message} ({where})" if where else message, hint or problem.hint))
+    return found
 
 
 def _project(spec: "dict[str, Any]") -> None:
