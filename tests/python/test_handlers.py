@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import logging
 import sqlite3
 import sys
@@ -252,3 +253,22 @@ def test_prints_of_surrogates_and_bytes():
     ran = one(talk)
     assert ran.state == "SUCCESS", ran.error
     assert ran.log.startswith("a")
+
+
+def test_output_is_kept_while_another_handler_hangs(monkeypatch):
+    from mainspring import _capture
+
+    hanging = object()
+    _capture.install(hanging)
+    try:
+        monkeypatch.setattr("sys.stdout", io.StringIO())  # as pytest and notebooks do
+        with ms.Dag("letters") as dag:
+
+            @ms.task
+            def greet() -> None:
+                print("good morning")
+
+        assert dag.run("2013-01-15")["greet"].log == "good morning\n"
+    finally:
+        monkeypatch.undo()
+        _capture.uninstall(hanging)
