@@ -9,6 +9,7 @@ mod host;
 mod session;
 mod stop;
 mod values;
+mod worker;
 
 use pyo3::prelude::*;
 
@@ -21,6 +22,8 @@ mod _mainspring {
     use super::history::History;
     #[pymodule_export]
     use super::session::Session;
+    #[pymodule_export]
+    use super::worker::{Call, Worker};
     #[pymodule_export]
     use super::{check_dag, migrate, states};
 

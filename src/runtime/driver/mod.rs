@@ -36,7 +36,7 @@ const LINGER_US: u64 = 100;
 struct Driven {
     plan: Arc<Plan>,
     info: Arc<RunInfo>,
-    host: Arc<dyn HandlerHost>,
+    host: HandlerHost,
     watch: Arc<RunWatch>,
     /// Which of its task runs hold a slot.
     live: BTreeSet<u32>,
