@@ -2,6 +2,7 @@
 
 from mainspring._annotation import Kind, kind_of, misfit
 from mainspring._results import to_json_ready
+from mainspring._table import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ class Signature:
         places = [a.name for a in self.arguments.values() if a.positional]
         if len(args) > len(places):
             problems.append((
-                "bad_call", "", f"takes {len(places)} positional arguments, and {len(args)} "
-                "were given", None,
+                "bad_call", "", f"takes {counted(len(places), 'positional argument')}, and "
+                f"{len(args)} {'was' if len(args) == 1 else 'were'} given", None,
             ))
         bound.update(zip(places, args, strict=False))
         for name, value in kwargs.items():

@@ -144,6 +144,9 @@ def _parser() -> Parser:
 def _run(one: Parser) -> None:
     one.add_argument("target", nargs="?", metavar="DAG|FILE[:DAG]")
     one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
+    one.add_argument(
+        "--nominal-at", metavar="T", help="the instant it is for, where a day has several"
+    )
     one.add_argument("--from", dest="first", metavar="D", help="first of several days")
     one.add_argument("--to", dest="last", metavar="D", help="last of several days")
     one.add_argument("--keep-going", action="store_true", help="go on after a day that failed")
