@@ -21,7 +21,7 @@ use crate::engine::{
 };
 use crate::graph::Nearest;
 use crate::model::{
-    DagDef, Date, Instant, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskRunId,
+    DagDef, Date, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError, TaskRunId,
     TaskVersionId, Trigger, params,
 };
 use crate::store::{
@@ -239,7 +239,7 @@ impl Session {
         let plan = Plan::build(registered.id, &registered.def.key, tasks.collect())?;
         let schedules: Vec<_> = registered.schedules.into_iter().map(|(_, s)| s).collect();
         let timezone = registered.def.timezone;
-        let when = When::of(&timezone, &schedules)?;
+        let when = When::of(&timezone, registered.def.biz_offset, &schedules)?;
         let cached = Arc::new(CachedPlan { plan: Arc::new(plan), when, timezone });
         lock(&self.plans).insert(registered.def.key, Arc::clone(&cached));
         Ok(cached)
@@ -526,7 +526,10 @@ fn new_run(
         biz_date: request.biz_date,
         interval: request.interval,
     };
-    let moment = cached.when.resolve(asked, now).map_err(|problem| problems.push(problem));
+    let moment = cached.when.resolve(asked, now).map_err(|problem| {
+        let place = format!("{}.{}", plan.dag, problem.place);
+        problems.push(Problem { place, ..problem });
+    });
     let mut given = request.params;
     let tasks = plan.tasks.iter().map(|task| &*task.def);
     if let Ok(moment) = &moment {

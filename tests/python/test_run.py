@@ -96,6 +96,58 @@ def test_a_missing_required_parameter():
         dag.run("2013-01-15")
 
 
+def codes_of(call):
+    with pytest.raises(ms.SpecError) as caught:
+        call()
+    return [problem.code for problem in caught.value.problems]
+
+
+def taking(function, **fields):
+    with ms.Dag("d", **fields) as dag:
+        ms.task(function)
+    return dag
+
+
+def test_required_parameters_none_and_defaults():
+    """G01: its eleven cases, through this face."""
+    daily = {"schedule": "@daily"}
+
+    def region(region: str): ...
+    def bizdate(bizDate: date): return bizDate.isoformat()  # noqa: N803
+    def nullable(region: "str | None" = None, size: int = 5): return [region, size]
+    def wrong(size: int = "5"): ...
+    def shard(shardIndex: int, shardTotal: int): return shardIndex  # noqa: N803
+
+    # 1: required, without default, on a schedule; a date of the run is given by the run.
+    assert codes_of(taking(region, **daily).check) == ["required_without_value"]
+    assert taking(bizdate, **daily).run("2013-01-15").result("bizdate") == "2013-01-15"
+    # 2: required and missing when it is asked for: nothing is queued.
+    known = len(ms.runs())
+    assert codes_of(lambda: taking(region).run("2013-01-15")) == ["missing_parameter"]
+    assert len(ms.runs()) == known
+    # 3: None where the type allows it; a scheduled dag gets defaults like any other.
+    for fields in ({}, daily):
+        run = taking(nullable, **fields).run("2013-01-15")
+        assert run.result("nullable") == [None, 5]
+    # 4: a default that is not of its own type.
+    assert codes_of(taking(wrong).check) == ["bad_default"]
+    # 5 and 6: no such day, and not yyyy-mm-dd.
+    for text in ("2024-02-30", "2024-6-1"):
+        given = {"bizDate": text}
+        assert codes_of(lambda given=given: taking(bizdate).run(params=given)) == ["bad_date"]
+    # 7, 8 and 9: "5" is no number, 5.0 is 5, True is no number.
+    dag = taking(shard)
+    for value in ("5", True):
+        given = {"shardIndex": value, "shardTotal": 9}
+        assert codes_of(lambda given=given: dag.run(params=given)) == ["wrong_type"]
+    assert dag.run(params={"shardIndex": 5.0, "shardTotal": 9}).result("shard") == 5
+    # 10: a name that nothing takes. 11: one shard too far.
+    more = {"shardIndex": 1, "shardTotal": 9, "more": 1}
+    assert codes_of(lambda: dag.run(params=more)) == ["unknown_parameter"]
+    far = {"shardIndex": 9, "shardTotal": 9}
+    assert codes_of(lambda: dag.run(params=far)) == ["bad_shard"]
+
+
 def test_values_arrive_in_their_annotated_type():
     seen = {}
     with ms.Dag("d") as dag:

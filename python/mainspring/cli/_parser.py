@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from mainspring.cli._console import clean
+from mainspring.cli._stop import Stop
+
 __all__ = ["parse"]
 
 EPILOG = """\
@@ -34,7 +37,7 @@ class Parser(argparse.ArgumentParser):
             near = get_close_matches(choice[1].strip("'\""), choices, n=1)
             message = f"unknown word {choice[1]}"
             hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(choices)}"
-        self.exit(2, f"error: {message}\n  hint: {hint}\n")
+        raise Stop(clean(message), clean(hint), 2)
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
