@@ -125,7 +125,8 @@ impl When {
             };
             return Err(Problem::new("no_fire", "biz_date", message).hint(hint));
         };
-        let named: Vec<String> = fires.by_ref().take(4).map(|row| row.fire.at.to_string()).collect();
+        let named: Vec<String> =
+            fires.by_ref().take(4).map(|row| row.fire.at.to_string()).collect();
         if named.is_empty() {
             return Ok(first.fire.at);
         }

@@ -21,8 +21,8 @@ use crate::engine::{
 };
 use crate::graph::Nearest;
 use crate::model::{
-    DagDef, Date, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError, TaskRunId,
-    TaskVersionId, Trigger, params,
+    DagDef, Date, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
+    TaskRunId, TaskVersionId, Trigger, params,
 };
 use crate::store::{
     CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoreError, StoredRun,

@@ -84,7 +84,8 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
     };
     for problem in params::check_given(&dag, place) {
         let of = |task: &&TaskDef| problem.place.starts_with(&format!("{place}.{}.", task.name));
-        let task = dag.tasks.iter().find(|task| problem.code == "required_without_value" && of(task));
+        let task =
+            dag.tasks.iter().find(|task| problem.code == "required_without_value" && of(task));
         r.push(with_source(problem, task.and_then(|task| task.source.as_deref())));
     }
     Some(dag)

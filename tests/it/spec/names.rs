@@ -26,11 +26,7 @@ fn names_that_are_not() {
             "character 3 of the task name is U+0020: names have no spaces",
             Some("my_task"),
         ),
-        (
-            "a\u{7}b",
-            "character 2 of the task name is U+0007: names have no control",
-            Some("a_b"),
-        ),
+        ("a\u{7}b", "character 2 of the task name is U+0007: names have no control", Some("a_b")),
         (
             "a\u{202e}b",
             "character 2 of the task name is U+202E: names have no direction",

@@ -153,7 +153,10 @@ fn of_two_edges_that_close_a_circle_together_one_wins() {
         let won = answers.iter().filter(|answer| answer.is_ok()).count();
         assert_eq!(won, 1, "{answers:?}");
         let lost = answers.into_iter().find_map(Result::err).unwrap();
-        assert!(matches!(&lost, StoreError::Spec(error) if error.0[0].code == "cycle"), "{lost:?}");
+        assert!(
+            matches!(&lost, StoreError::Refused(error) if error.0[0].code == "cycle"),
+            "{lost:?}"
+        );
     }
 }
 
