@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any
 
+STATES = ("RUNNING", "SUCCESS", "FAILED", "CANCELED", "INTERRUPTED")
 HEAD = ("run", "dag", "biz_date", "state", "tasks", "duration", "created")
 
 
@@ -81,6 +82,12 @@ def runs(
         return Runs()
     where = location(database)
     states = [state] if isinstance(state, str) else list(state) if state is not None else None
+    for each in states or ():
+        if each not in STATES:
+            from mainspring._signature import did_you_mean
+
+            hint = did_you_mean(each, STATES)
+            raise ValueError(f"a run is never {each!r}" + (f"\n  hint: {hint}" if hint else ""))
     rows = reader.runs(
         dag=dag if dag is None or isinstance(dag, str) else dag.name,
         states=states,
@@ -183,6 +190,8 @@ def pool(name: str, slots: int, *, database: "Any" = None) -> None:
     >>> with ms.testing.isolated():
     ...     ms.pool("warehouse", 4)
     """
+    if isinstance(slots, bool) or not isinstance(slots, int) or not 0 <= slots < 2**31:
+        raise ValueError(f"a pool has a number of slots, from 0 on, and not {slots!r}")
     session(database).core.set_pool(name, slots)
 
 

@@ -20,6 +20,7 @@ use crate::engine::{
     Asked, Broken, NewRun, Plan, PlannedTask, Refusal, RerunWhat, TaskRunRef, When, World, explain,
 };
 use crate::graph::Nearest;
+use crate::model::key::{NameKind, check_name};
 use crate::model::{
     DagDef, Date, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
     TaskRunId, TaskVersionId, Trigger, params,
@@ -481,6 +482,7 @@ impl Session {
     /// # Errors
     /// `Store`; `Closed`.
     pub fn set_pool(&self, name: &str, slots: u32) -> Result<(), SessionError> {
+        let name = &*check_name(NameKind::Pool, name, "").map_err(SpecError::from)?;
         lock(&self.store).set_pool(name, slots, self.clock.now())?;
         self.send(Message::PoolSized(name.to_owned(), slots))
     }
