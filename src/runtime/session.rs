@@ -31,6 +31,9 @@ use crate::store::{
 /// How often whoever waits for a run to be made is asked whether to go on.
 const STEP: Duration = Duration::from_millis(50);
 
+/// How often `close` looks whether the driver has ended.
+const CLOSE_POLL: Duration = Duration::from_millis(1);
+
 /// Why a session could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -493,13 +496,22 @@ impl Session {
         self.send(Message::ClockMoved)
     }
 
-    /// Interrupts what runs, and ends the driver. Safe to call twice.
-    pub fn close(&self, grace_ms: i64) {
+    /// Interrupts what runs, and ends the driver. Safe to call twice. A driver that does not end
+    /// within `at_most`, because another process holds the database, is left behind.
+    pub fn close(&self, grace_ms: i64, at_most: Option<Duration>) {
         let _ = self.inbox.send(Message::Close { grace_ms });
         if let Some(driver) = lock(&self.driver).take() {
-            // A driver that panicked has nothing more to say.
-            let _ = driver.join();
+            let mut left = at_most;
+            while !driver.is_finished() && left != Some(Duration::ZERO) {
+                std::thread::sleep(CLOSE_POLL);
+                left = left.map(|left| left.saturating_sub(CLOSE_POLL));
+            }
+            if driver.is_finished() {
+                // A driver that panicked has nothing more to say.
+                let _ = driver.join();
+            }
         }
+        self.hiring.close();
     }
 
     fn send(&self, message: Message) -> Result<(), SessionError> {
@@ -509,7 +521,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.close(0);
+        self.close(0, None);
     }
 }
 
