@@ -259,7 +259,7 @@ def _date_text(dag: "Dag", value: "Any", problems: "list[Problem]") -> "str | No
         value = value.date()
     if hasattr(value, "isoformat") and hasattr(value, "year"):
         return str(value.isoformat())
-    problems.append(Problem("bad_biz_date", f"{dag.name}.biz_date", f"{value!r} is no date",
+    problems.append(Problem("bad_date", f"{dag.name}.biz_date", f"{value!r} is no date",
                             "give a datetime.date, or text yyyy-mm-dd"))
     return None
 
