@@ -567,3 +567,9 @@ def test_pools_are_checked():
         ms.pool("a b", 1)
     with pytest.raises(ValueError, match="-1"):
         ms.pool("a", -1)
+
+
+def test_a_date_that_is_none_is_told_with_its_place():
+    with pytest.raises(ms.SpecError) as caught:
+        ms.Dag.from_graph("d", ["a"]).run("2013-02-30")
+    assert caught.value.problems[0].place == "d.biz_date"
