@@ -87,9 +87,10 @@ def _guarded(options: argparse.Namespace, console: Console) -> int:
 
 def _report(error: Exception, console: Console) -> int:
     from mainspring.cli._stop import Stop, as_dict, show_problems
-    from mainspring.errors import MainspringError, SpecError
+    from mainspring.errors import MainspringError, NotFoundError, SpecError
 
-    code, problems = FAILED, []
+    # A name that stands for nothing was written wrongly.
+    code, problems = USAGE if isinstance(error, NotFoundError) else FAILED, []
     if isinstance(error, Stop):
         code, message, hint = error.code, error.message, error.hint
     elif isinstance(error, SpecError):
