@@ -7,6 +7,7 @@ attempt, elsewhere (a notebook cell, the main thread, a test) to the stream that
 
 import sys
 import threading
+from collections import deque
 
 from mainspring._context import current
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _active: "set[object]" = set()
 _log_handler: "Any" = None
+# print() holds the stream that it found in sys without counting itself among its owners, so a
+# stream must outlive its place there; those of long ago nobody holds any more.
+_kept: "deque[Router]" = deque(maxlen=64)
 
 
 class Router:
@@ -62,6 +66,15 @@ class Router:
         return f"Router({self.original!r}, {self.stream!r})"
 
 
+def _routed(original: "Any", stream: str) -> Router:
+    """Return the stream in the place of ``original``; the same one as long as it is kept."""
+    for router in _kept:
+        if router.original is original and router.stream == stream:
+            return router
+    _kept.append(Router(original, stream))
+    return _kept[-1]
+
+
 def install(key: object) -> None:
     """Route output while ``key`` is active.
 
@@ -70,9 +83,9 @@ def install(key: object) -> None:
     """
     with _lock:
         if type(sys.stdout) is not Router:
-            sys.stdout = Router(sys.stdout, "out")
+            sys.stdout = _routed(sys.stdout, "out")
         if type(sys.stderr) is not Router:
-            sys.stderr = Router(sys.stderr, "err")
+            sys.stderr = _routed(sys.stderr, "err")
         if not _active and "logging" in sys.modules:
             _route_logging()
         _active.add(key)

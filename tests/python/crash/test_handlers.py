@@ -411,3 +411,31 @@ def test_a_dag_inside_a_coroutine():
 
     run = outer.run("2020-01-01")
     assert run.state == "SUCCESS", (run, run["nested"].traceback)
+
+
+def test_printing_while_streams_come_and_go(database):
+    """print() holds sys.stdout without owning it: the stream in its place must outlive that."""
+    dag = ms.Dag("brief")
+
+    @dag.task
+    def brief() -> None:
+        pass
+
+    done = threading.Event()
+
+    def chatter():
+        while not done.is_set():
+            print("." * 50, file=None)
+
+    # Many switches between the threads, so that one falls into the middle of a print.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=chatter)
+    thread.start()
+    try:
+        for _ in range(200):
+            assert dag.run("2020-01-01").state == "SUCCESS"
+    finally:
+        done.set()
+        thread.join()
+        sys.setswitchinterval(interval)
