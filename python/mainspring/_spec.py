@@ -7,7 +7,7 @@ from mainspring._node import Edges, Node, nodes_of
 from mainspring._results import to_json_ready
 from mainspring._signature import INJECTED
 from mainspring._task import DURATIONS
-from mainspring.errors import Problem
+from mainspring.errors import Problem, SpecError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +36,30 @@ def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
             spec[field] = _list(value)
         elif field == "defaults":
             spec[field] = policy(value)
+        elif field == "schedule":
+            _schedule(dag, spec, problems)
         else:
             spec[field] = value
     _project(spec)
     spec["tasks"] = [_task_spec(node, problems) for node in dag.nodes()]
     return spec, problems
+
+
+def _schedule(dag: "Definition", spec: "dict[str, Any]", problems: "list[Problem]") -> None:
+    """The schedule as text, with the zone of its rules where the dag names none."""
+    value = dag.fields["schedule"]
+    if isinstance(value, str) or "mainspring._rule" not in sys.modules:
+        spec["schedule"] = value
+        return
+    from mainspring._schedule import schedule_field
+
+    zone = {"timezone": dag.fields["timezone"]} if dag.fields.get("timezone") else {}
+    try:
+        spec["schedule"] = schedule_field(value, zone)
+    except SpecError as error:
+        for each in error.problems:
+            problems.append(Problem(each.code, f"{dag.name}.{each.place}", each.message, each.hint))
+    spec.update(zone)
 
 
 def _project(spec: "dict[str, Any]") -> None:
