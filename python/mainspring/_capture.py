@@ -63,15 +63,18 @@ class Router:
 
 
 def install(key: object) -> None:
-    """Route output while ``key`` is active; the first one puts the streams in place."""
+    """Route output while ``key`` is active.
+
+    The streams are looked at each time and not only for the first: while a handler hangs, which
+    keeps its key here, somebody may have put streams of their own in place.
+    """
     with _lock:
-        if not _active:
-            if type(sys.stdout) is not Router:
-                sys.stdout = Router(sys.stdout, "out")
-            if type(sys.stderr) is not Router:
-                sys.stderr = Router(sys.stderr, "err")
-            if "logging" in sys.modules:
-                _route_logging()
+        if type(sys.stdout) is not Router:
+            sys.stdout = Router(sys.stdout, "out")
+        if type(sys.stderr) is not Router:
+            sys.stderr = Router(sys.stderr, "err")
+        if not _active and "logging" in sys.modules:
+            _route_logging()
         _active.add(key)
 
 

@@ -162,7 +162,7 @@ def sql(text: str, *parameters: "Any", database: "Any" = None) -> "list[dict[str
     if reader is None:
         return []
     columns, rows = reader.sql(text, list(parameters))
-    return [dict(zip(columns, row)) for row in rows]
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def pool(name: str, slots: int, *, database: "Any" = None) -> None:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mainspring._mainspring import Context as CoreContext
+    from mainspring._mainspring import Worker
 
-__all__ = ["call", "clear_interrupt", "describe", "interrupt", "start_async"]
+__all__ = ["call", "clear_interrupt", "describe", "interrupt", "start_async", "start_thread"]
 
 
 def call(func: "Callable[..., Any]", kwargs: "dict[str, Any]", core: "CoreContext") -> "Any":
@@ -35,6 +36,38 @@ def call(func: "Callable[..., Any]", kwargs: "dict[str, Any]", core: "CoreContex
     finally:
         _capture.uninstall(key)
         current.reset(token)
+
+
+def start_thread(worker: "Worker") -> None:
+    """Start a thread that takes calls from ``worker`` until there will be none."""
+    import _thread
+
+    _thread.start_new_thread(work, (worker,))
+
+
+def work(worker: "Worker") -> None:
+    """Live the life of a thread that runs handlers: one call after the other."""
+    while (given := worker.next()) is not None:
+        ended, func, kwargs, core, alone = given
+        if alone:
+            try:
+                start_thread(worker.another())
+            except RuntimeError:  # no thread to be had now: this one does what there is
+                worker.nobody_came()
+        # What is raised to stop a handler may arrive when it has just ended: then it is caught
+        # by the outer clause, and comes no second time.
+        try:
+            try:
+                ended.begin()
+                value = call(func, kwargs, core)
+            except BaseException as error:  # noqa: BLE001 - the core judges what was raised
+                ended.failed(error)
+            else:
+                ended.returned(value)
+        except BaseException as error:  # noqa: BLE001 - as above
+            ended.failed(error)
+        # What a handler was given and returned must not live on while the thread waits.
+        given = ended = func = kwargs = core = value = None
 
 
 def interrupt(thread_ident: int, exc_class_name: str) -> bool:

@@ -102,6 +102,26 @@ class Context:
         """Append output to the attempt's log; `stream` is "out" or "err"."""
 
 @final
+class Call:
+    """One call of a handler, until its end is known; used by `mainspring._host`."""
+
+    def begin(self) -> None: ...
+    def returned(self, value: Any) -> None: ...
+    def failed(self, exception: BaseException) -> None: ...
+    def __call__(self, value: Any, exception: BaseException | None) -> None: ...
+
+@final
+class Worker:
+    """What a thread takes its calls from; used by `mainspring._host`."""
+
+    def next(
+        self,
+    ) -> tuple[Call, Callable[..., Any], dict[str, Any], Context, bool] | None:
+        """The next call; None when the thread should end."""
+    def another(self) -> Worker: ...
+    def nobody_came(self) -> None: ...
+
+@final
 class Session:
     """One process's way to decide: owns the driver thread and the threads that run handlers."""
 

@@ -1,22 +1,16 @@
-//! Python as a host of handlers: how they are called, and what their end is.
+//! Python as a host of handlers: which there are, and what the end of a call means.
 
-use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use super::arguments;
-use super::context::Context;
-use super::stop::{Interruptible, PyStop};
+use super::stop::PyStop;
 use super::values::{self, Unstorable};
 use crate::model::{AttemptRecord, Outcome, StopReason};
-use crate::runtime::{
-    Called, Finished, HandlerHost, Interpreter, Job, RESULT_LIMIT, Reporter, Rest, StopHandle,
-};
+use crate::runtime::{Finished, Interpreter, Job, RESULT_LIMIT, StopHandle};
 
 /// A function of `mainspring._host`.
 pub(super) fn hook<'py>(
@@ -32,15 +26,11 @@ pub(super) fn hook<'py>(
 pub struct PythonInterpreter;
 
 impl Interpreter for PythonInterpreter {
-    fn enter(&self, body: &mut dyn FnMut(Rest<'_>)) {
-        // None where the interpreter is going down: the thread must stay out then.
-        let _ = Python::try_attach(|py| body(&|wait| py.detach(wait)));
-    }
-
     fn stop(&self, handle: &StopHandle, reason: StopReason) {
         let Some(stop) = handle.downcast_ref::<PyStop>() else { return };
-        // An attempt that cannot be asked is given up after its grace.
-        let _ = Python::attach(|py| stop.ask(py, reason));
+        // An attempt that cannot be asked is given up after its grace; nobody is asked any more
+        // where the interpreter is going down.
+        let _ = Python::try_attach(|py| stop.ask(py, reason));
     }
 }
 
@@ -72,48 +62,13 @@ impl PythonHost {
         raised.get(task).map(|exception| exception.clone_ref(py))
     }
 
-    fn start(
-        &self,
-        py: Python<'_>,
-        job: &Arc<Job>,
-        reporter: &Reporter,
-        stoppable: &dyn Fn(StopHandle),
-        handler: &Handler,
-    ) -> PyResult<Called> {
-        let context = Py::new(py, Context::new(Arc::clone(job)))?;
-        let converters = handler.converters.as_ref().map(|converters| converters.bind(py));
-        let arguments = arguments::keyword(py, job, &context, converters)?;
-        if handler.is_async {
-            static START: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            let done = Done {
-                job: Arc::clone(job),
-                reporter: reporter.clone(),
-                told: AtomicBool::new(false),
-            };
-            let task = hook(py, &START, "start_async")?.call1((
-                &handler.call,
-                &arguments,
-                context,
-                done,
-            ))?;
-            stoppable(Arc::new(PyStop::Coroutine(task.unbind())));
-            return Ok(Called::Later);
-        }
-        static CALL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let call = hook(py, &CALL, "call")?;
-        let thread = Arc::new(Interruptible::here(py)?);
-        stoppable(Arc::new(PyStop::Thread(Arc::clone(&thread))));
-        let began = cpu_ns(py);
-        let returned = call.call1((&handler.call, &arguments, context));
-        let cpu_ms = began.zip(cpu_ns(py)).map(|(from, to)| (to - from) / 1_000_000);
-        let left = thread.leave(py);
-        Ok(Called::Done(match returned.and_then(|value| left.map(|()| value)) {
-            Ok(value) => self.returned(job, &value, cpu_ms),
-            Err(error) => self.failed(py, job, error, cpu_ms),
-        }))
+    /// The handler of a task.
+    pub fn handler(&self, task: &str) -> Option<&Handler> {
+        self.handlers.get(task)
     }
 
-    fn returned(&self, job: &Job, value: &Bound<'_, PyAny>, cpu_ms: Option<i64>) -> Finished {
+    /// How an attempt ended whose handler returned.
+    pub fn returned(&self, job: &Job, value: &Bound<'_, PyAny>, cpu_ms: Option<i64>) -> Finished {
         let record = AttemptRecord { cpu_ms, ..record_now(job) };
         if value.is_none() {
             // What a downstream is given for no result is None as well.
@@ -136,7 +91,8 @@ impl PythonHost {
         Finished { outcome: Outcome::Failed, result: None, record }
     }
 
-    fn failed(&self, py: Python<'_>, job: &Job, error: PyErr, cpu_ms: Option<i64>) -> Finished {
+    /// How an attempt ended whose handler raised.
+    pub fn failed(&self, py: Python<'_>, job: &Job, error: PyErr, cpu_ms: Option<i64>) -> Finished {
         static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         type Description = (String, String, String, String);
         let exception = error.into_value(py);
@@ -162,47 +118,6 @@ impl PythonHost {
     }
 }
 
-impl HandlerHost for PythonHost {
-    fn call(&self, job: &Arc<Job>, reporter: &Reporter, stoppable: &dyn Fn(StopHandle)) -> Called {
-        let Some(handler) = self.handlers.get(&job.def.name) else {
-            let why = format!("this process has no handler for {}", job.key());
-            return Called::Done(Finished::failed("HANDLER", "HandlerMissing", why));
-        };
-        Python::attach(|py| {
-            self.start(py, job, reporter, stoppable, handler)
-                .unwrap_or_else(|error| Called::Done(self.failed(py, job, error, None)))
-        })
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// Told how a coroutine ended: `done(value, None)` or `done(None, exception)`, once.
-#[pyclass(frozen)]
-struct Done {
-    job: Arc<Job>,
-    reporter: Reporter,
-    told: AtomicBool,
-}
-
-#[pymethods]
-impl Done {
-    fn __call__(&self, py: Python<'_>, value: Bound<'_, PyAny>, exception: Bound<'_, PyAny>) {
-        if self.told.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let Some(host) = self.job.host.as_any().downcast_ref::<PythonHost>() else { return };
-        let finished = if exception.is_none() {
-            host.returned(&self.job, &value, None)
-        } else {
-            host.failed(py, &self.job, PyErr::from_value(exception), None)
-        };
-        self.reporter.ended(&self.job, finished);
-    }
-}
-
 fn record_now(job: &Job) -> AttemptRecord {
     AttemptRecord {
         duration_ms: job.elapsed_ms(),
@@ -212,7 +127,7 @@ fn record_now(job: &Job) -> AttemptRecord {
 }
 
 /// Processor time of this thread, where the platform counts it.
-fn cpu_ns(py: Python<'_>) -> Option<i64> {
+pub fn cpu_ns(py: Python<'_>) -> Option<i64> {
     static CLOCK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = || py.import("time")?.getattr("thread_time_ns").map(Bound::unbind);
     CLOCK.get_or_try_init(py, made).ok()?.bind(py).call0().ok()?.extract().ok()

@@ -11,6 +11,7 @@ mod session;
 mod stop;
 mod timetable;
 mod values;
+mod worker;
 
 use pyo3::prelude::*;
 
@@ -27,6 +28,8 @@ mod _mainspring {
     use super::session::Session;
     #[pymodule_export]
     use super::timetable::Timetable;
+    #[pymodule_export]
+    use super::worker::{Call, Worker};
     #[pymodule_export]
     use super::{check_dag, migrate, states};
 

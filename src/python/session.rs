@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use serde::Serialize;
 
 use super::host::{Handler, PythonHost, PythonInterpreter};
+use super::worker::Worker;
 use super::{errors, values};
 use crate::model::{DagDef, Date, Instant, RunId, SpecError, State};
 use crate::runtime::{
@@ -77,6 +78,8 @@ impl Session {
         let core = py
             .detach(|| Core::open(options, Arc::new(PythonInterpreter)))
             .map_err(errors::session)?;
+        let worker = Worker::new(core.hiring());
+        py.import("mainspring._host")?.call_method1("start_thread", (worker,))?;
         Ok(Session { core, hosts: Mutex::default() })
     }
 
@@ -135,7 +138,7 @@ impl Session {
     ) -> PyResult<i64> {
         let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
         let request = read_request(request)?;
-        let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
+        let for_run = Arc::clone(&host) as HandlerHost;
         let mut interrupted = None;
         let mut go_on = || {
             interrupted = Python::attach(|py| py.check_signals()).err();
@@ -152,7 +155,7 @@ impl Session {
     /// Take up a run whose process is gone; what succeeded does not run again.
     fn resume(&self, py: Python<'_>, run_id: i64, handlers: &Bound<'_, PyDict>) -> PyResult<()> {
         let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
-        let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
+        let for_run = Arc::clone(&host) as HandlerHost;
         py.detach(|| self.core.resume(RunId(run_id), for_run)).map_err(errors::session)?;
         self.keep(RunId(run_id), host);
         Ok(())
@@ -169,7 +172,7 @@ impl Session {
         downstream: bool,
     ) -> PyResult<()> {
         let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
-        let for_run = Arc::clone(&host) as Arc<dyn HandlerHost>;
+        let for_run = Arc::clone(&host) as HandlerHost;
         let what = Rerun { tasks, downstream };
         py.detach(|| self.core.rerun(RunId(run_id), for_run, &what)).map_err(errors::session)?;
         self.keep(RunId(run_id), host);

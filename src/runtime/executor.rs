@@ -1,6 +1,7 @@
-//! What an executor is given, and what it says back. Knows no Python: a host language is whoever
-//! implements `Interpreter` and `HandlerHost`.
+//! What an executor is given, and what it says back. Knows no Python: a host language brings the
+//! threads that call its handlers, and a way to stop what runs.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -13,41 +14,18 @@ use crate::model::{
     AttemptRecord, AttemptStart, Date, Instant, Outcome, RunId, StopReason, TaskDef,
 };
 
-/// The way out of the interpreter for as long as a thread has nothing to do in it.
-pub type Rest<'a> = &'a dyn Fn(&mut (dyn FnMut() + Send));
-
-/// The language that handlers are written in, as far as threads must know it.
+/// The language that handlers are written in, as far as stopping them goes.
 pub trait Interpreter: Send + Sync {
-    /// Runs `body` with this thread attached to the interpreter; not at all where that is going
-    /// down. `body` waits by way of its argument, so that others can have the interpreter then.
-    fn enter(&self, body: &mut dyn FnMut(Rest<'_>));
-
-    /// Asks what runs behind `handle` to stop. Called on a thread of its own, entered.
+    /// Asks what runs behind `handle` to stop. Called on a thread of its own.
     fn stop(&self, handle: &StopHandle, reason: StopReason);
 }
 
-/// The handlers of one dag, as its author's process has them.
-pub trait HandlerHost: Send + Sync {
-    /// Calls the handler of a job. Called with the interpreter entered.
-    ///
-    /// `stoppable` is told how to stop it as soon as that is known.
-    fn call(&self, job: &Arc<Job>, reporter: &Reporter, stoppable: &dyn Fn(StopHandle)) -> Called;
-
-    /// Itself, for the host language to find its own again.
-    fn as_any(&self) -> &dyn std::any::Any;
-}
+/// The handlers of one dag, as its author's process has them; understood by the host language
+/// alone.
+pub type HandlerHost = Arc<dyn Any + Send + Sync>;
 
 /// How a running handler is asked to stop; made and understood by the host language alone.
-pub type StopHandle = Arc<dyn std::any::Any + Send + Sync>;
-
-/// What became of a call.
-#[allow(clippy::large_enum_variant, reason = "made once a call and taken apart at once")]
-pub enum Called {
-    /// It ended.
-    Done(Finished),
-    /// It goes on elsewhere (on an event loop) and reports by itself.
-    Later,
-}
+pub type StopHandle = Arc<dyn Any + Send + Sync>;
 
 /// How a call ended.
 #[derive(Debug)]
@@ -119,7 +97,7 @@ pub struct Job {
     /// Arguments that are results of upstreams.
     pub inputs: Vec<(String, Input)>,
     /// Who can call the handler.
-    pub host: Arc<dyn HandlerHost>,
+    pub host: HandlerHost,
     /// Where its output goes.
     pub log: Arc<LogSink>,
     /// The clock of its session.
@@ -165,22 +143,5 @@ impl Job {
     /// `dag.task`.
     pub fn key(&self) -> String {
         format!("{}.{}", self.run.dag, self.def.name)
-    }
-}
-
-/// How the end of a job is told, by whoever runs it.
-pub trait Ended: Send + Sync {
-    /// The attempt has ended and its thread is free.
-    fn ended(&self, job: &Job, finished: Finished);
-}
-
-/// Where a handler that goes on elsewhere reports its end; exactly once.
-#[derive(Clone)]
-pub struct Reporter(pub(super) Arc<dyn Ended>);
-
-impl Reporter {
-    /// The attempt has ended and its thread is free.
-    pub fn ended(&self, job: &Job, finished: Finished) {
-        self.0.ended(job, finished);
     }
 }

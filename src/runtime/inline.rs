@@ -1,11 +1,11 @@
-//! The `inline` executor: handlers run in the calling process, on threads of ours.
+//! The `inline` executor: handlers run in the calling process.
 //!
-//! A thread that is inside the interpreter takes job after job without leaving it, and only one
-//! more thread at a time is on its way in. So many short handlers share one attached thread, and
-//! many waiting ones get a thread each, without a rule for which is which.
+//! The threads are the host language's own: each has a `Worker`, takes job after job with it, and
+//! waits with it outside of the interpreter when there is none. One thread at a time is sent for,
+//! so many short handlers share one thread that stays inside, and many waiting ones get a thread
+//! each, without a rule for which is which.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 
 use super::driver::Message;
-use super::executor::{Called, Ended, Finished, Interpreter, Job, Reporter, StopHandle};
+use super::executor::{Finished, Interpreter, Job, StopHandle};
 use super::files::{Files, INLINE_RESULT_LIMIT};
 use super::logs::LogSink;
 use crate::engine::{Report, TaskRunRef};
@@ -38,12 +38,15 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Arc<Job>>,
-    /// Threads asleep.
+    /// Threads that have a worker.
+    threads: usize,
+    /// Those of them that wait.
     idle: usize,
-    /// A thread was woken or made and has not taken a job yet.
+    /// One of them was woken and has not taken a job yet.
     coming: bool,
+    /// Somebody was told to make a thread, which has not come yet.
+    expected: bool,
     closing: bool,
-    threads: Vec<JoinHandle<()>>,
     /// Threads that ask running handlers to stop.
     stopping: Vec<JoinHandle<()>>,
     /// What is running, by its place.
@@ -63,6 +66,11 @@ impl InlinePool {
         InlinePool { shared: Arc::new(shared) }
     }
 
+    /// Where the first thread gets its worker, and every further one.
+    pub fn hiring(&self) -> Hiring {
+        Hiring { shared: Arc::clone(&self.shared) }
+    }
+
     /// Takes jobs, in their order.
     pub fn submit(&self, jobs: Vec<Job>) {
         if jobs.is_empty() {
@@ -70,7 +78,7 @@ impl InlinePool {
         }
         let mut state = self.shared.lock();
         state.queue.extend(jobs.into_iter().map(Arc::new));
-        Shared::send_for_help(&self.shared, &mut state);
+        self.shared.send_for_help(&mut state);
     }
 
     /// Asks an attempt to stop. One that has not begun is dropped and reported at once.
@@ -80,7 +88,7 @@ impl InlinePool {
         if let Some(job) = queued.and_then(|index| state.queue.remove(index)) {
             drop(state);
             let finished = Finished::failed("STOPPED", "Stopped", "stopped before it began");
-            self.shared.ended(&job, finished);
+            self.shared.report(&job, finished);
             return;
         }
         let running = state.running.get(&at).filter(|job| job.attempt.attempt_no == attempt_no);
@@ -96,40 +104,130 @@ impl InlinePool {
         self.shared.lock().running.get(&at).map(|job| Arc::clone(&job.log))
     }
 
-    /// Ends the threads that have nothing to do and forgets those that never end.
+    /// Sends the threads away. Those inside handlers that never end are left behind: they are the
+    /// host language's, which knows what to do with them when it goes.
     pub fn close(&self) {
-        let (threads, stopping) = {
+        let stopping = {
             let mut state = self.shared.lock();
             state.closing = true;
             state.queue.clear();
             self.shared.wake.notify_all();
-            (std::mem::take(&mut state.threads), std::mem::take(&mut state.stopping))
+            std::mem::take(&mut state.stopping)
         };
         // Those that ask end by themselves, and must be out of the interpreter before it goes.
         for thread in stopping {
+            // A thread that panicked has nothing more to ask.
             let _ = thread.join();
         }
-        // Threads that have just reported are about to go; the wait is for those alone.
-        let mut stuck = true;
         for _ in 0..LEAVING_MS {
-            stuck = !self.shared.lock().running.is_empty();
-            if !stuck {
+            let state = self.shared.lock();
+            if state.threads <= state.running.len() {
                 break;
             }
+            drop(state);
             thread::sleep(Duration::from_millis(1));
-        }
-        // A handler that does not end must not hold up the end of its process.
-        for thread in threads.into_iter().filter(|thread| !stuck || thread.is_finished()) {
-            // A thread that panicked has already reported what it could.
-            let _ = thread.join();
         }
     }
 }
 
-impl Ended for Shared {
-    fn ended(&self, job: &Job, finished: Finished) {
-        self.lock().no_longer(job);
-        self.report(job, finished);
+/// Where threads get their workers.
+#[derive(Clone)]
+pub struct Hiring {
+    shared: Arc<Shared>,
+}
+
+impl Hiring {
+    /// The worker of a thread that has come.
+    pub fn hire(&self) -> Worker {
+        let mut state = self.shared.lock();
+        state.threads += 1;
+        state.expected = false;
+        Worker { shared: Arc::clone(&self.shared), done: Mutex::default() }
+    }
+
+    /// Tells the end of a job that went on elsewhere than on the thread that took it.
+    pub fn ended(&self, job: &Job, finished: Finished) {
+        self.shared.lock().no_longer(job);
+        self.shared.report(job, finished);
+    }
+}
+
+/// A thread's way to its jobs.
+pub struct Worker {
+    shared: Arc<Shared>,
+    /// What it has just done; taken off the list with the next job, under one lock.
+    done: Mutex<Option<Arc<Job>>>,
+}
+
+/// What a worker is given.
+pub enum Next {
+    /// A job; `alone` where no thread is left to take another, so that one should be made.
+    Job(Arc<Job>, bool),
+    /// Nothing now: wait.
+    Nothing,
+    /// Nothing ever again: the thread should end.
+    Closed,
+}
+
+impl Worker {
+    /// The next job, if there is one.
+    pub fn next(&self) -> Next {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut state = self.shared.lock();
+        if let Some(done) = done {
+            state.no_longer(&done);
+        }
+        if state.closing {
+            return Next::Closed;
+        }
+        state.coming = false;
+        let Some(job) = state.queue.pop_front() else { return Next::Nothing };
+        state.running.insert(job.at, Arc::clone(&job));
+        let alone = state.idle == 0 && !state.expected;
+        state.expected |= alone;
+        self.shared.send_for_help(&mut state);
+        Next::Job(job, alone)
+    }
+
+    /// Waits until there may be a job. Outside of the interpreter, so that others can have it.
+    pub fn wait(&self) {
+        let mut state = self.shared.lock();
+        while state.queue.is_empty() && !state.closing {
+            // Whoever was sent for has found nothing left to do.
+            state.coming = false;
+            state.idle += 1;
+            state = self.shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    /// The job can be stopped by this from now on.
+    pub fn stoppable(&self, job: &Job, handle: StopHandle) {
+        if let Some((handle, reason)) = job.stoppable.by(handle) {
+            self.shared.stop_aside(handle, reason);
+        }
+    }
+
+    /// Tells the end of the job that this thread has run.
+    pub fn report(&self, job: &Arc<Job>, finished: Finished) {
+        self.shared.report(job, finished);
+        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(job));
+    }
+
+    /// The thread could not be made that this worker was told to make.
+    pub fn nobody_came(&self) {
+        self.shared.lock().expected = false;
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut state = self.shared.lock();
+        if let Some(done) = done {
+            state.no_longer(&done);
+        }
+        state.threads -= 1;
     }
 }
 
@@ -180,98 +278,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that a thread comes for the queue.
-    fn send_for_help(shared: &Arc<Shared>, state: &mut State) {
-        if state.coming || state.queue.is_empty() || state.closing {
-            return;
+    /// Wakes a thread for the queue, unless one is on its way.
+    fn send_for_help(&self, state: &mut State) {
+        if !state.coming && state.idle > 0 && !state.queue.is_empty() {
+            state.coming = true;
+            self.wake.notify_one();
         }
-        state.coming = true;
-        if state.idle > 0 {
-            shared.wake.notify_one();
-            return;
-        }
-        let own = Arc::clone(shared);
-        let name = format!("mainspring-inline-{}", state.threads.len());
-        match thread::Builder::new().name(name).spawn(move || own.work()) {
-            Ok(thread) => state.threads.push(thread),
-            // No thread to be had now: whoever ends a job next takes the queue on.
-            Err(_) => state.coming = false,
-        }
-    }
-
-    /// The life of a thread. It stays attached to the interpreter between jobs: attaching anew
-    /// costs more than a short job.
-    fn work(self: Arc<Self>) {
-        let own = &self;
-        self.interpreter.enter(&mut |rest| {
-            loop {
-                let mut open = true;
-                rest(&mut || open = own.wait());
-                if !open {
-                    return;
-                }
-                let mut done = None;
-                while let Some(job) = Shared::take(own, done.take()) {
-                    done = own.run(job);
-                }
-            }
-        });
-    }
-
-    /// Waits for a job; false when there will be none.
-    fn wait(&self) -> bool {
-        let mut state = self.lock();
-        while state.queue.is_empty() && !state.closing {
-            // Whoever was sent for has found nothing left to do.
-            state.coming = false;
-            state.idle += 1;
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.idle -= 1;
-        }
-        !state.closing
-    }
-
-    /// The next job, and what has just been done is no longer running; one lock for both.
-    fn take(shared: &Arc<Shared>, done: Option<Arc<Job>>) -> Option<Arc<Job>> {
-        let mut state = shared.lock();
-        if let Some(done) = done {
-            state.no_longer(&done);
-        }
-        if state.closing {
-            return None;
-        }
-        state.coming = false;
-        let job = state.queue.pop_front()?;
-        state.running.insert(job.at, Arc::clone(&job));
-        Shared::send_for_help(shared, &mut state);
-        Some(job)
-    }
-
-    /// Runs a job and reports its end; returned where it has ended, and not elsewhere or later.
-    fn run(self: &Arc<Self>, job: Arc<Job>) -> Option<Arc<Job>> {
-        let reporter = Reporter(Arc::clone(self) as Arc<dyn Ended>);
-        let stoppable = |handle| {
-            if let Some((handle, reason)) = job.stoppable.by(handle) {
-                self.stop_aside(handle, reason);
-            }
-        };
-        // A fault of ours in one call must not take the thread, and the attempt, with it.
-        let call = AssertUnwindSafe(|| job.host.call(&job, &reporter, &stoppable));
-        match std::panic::catch_unwind(call) {
-            Ok(Called::Done(finished)) => self.report(&job, finished),
-            Ok(Called::Later) => return None,
-            Err(_) => {
-                let why = "mainspring is at fault: the call panicked; please report it";
-                self.report(&job, Finished::failed("PANIC", "Panic", why));
-            }
-        }
-        Some(job)
     }
 
     /// Stopping needs the interpreter, which may be busy for long: never on the driver's thread.
     fn stop_aside(&self, handle: StopHandle, reason: StopReason) {
         let interpreter = Arc::clone(&self.interpreter);
-        let stop = move || interpreter.enter(&mut |_| interpreter.stop(&handle, reason));
+        let stop = move || interpreter.stop(&handle, reason);
         // Without a thread the stop cannot be asked for; the attempt is given up after its grace.
         if let Ok(thread) = thread::Builder::new().name("mainspring-stop".into()).spawn(stop) {
             let mut state = self.lock();

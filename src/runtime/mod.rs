@@ -15,10 +15,9 @@ mod turn;
 mod watch;
 
 pub use clock::Clock;
-pub use executor::{
-    Called, Finished, HandlerHost, Input, Interpreter, Job, Reporter, Rest, RunInfo, StopHandle,
-};
+pub use executor::{Finished, HandlerHost, Input, Interpreter, Job, RunInfo, StopHandle};
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
+pub use inline::{Hiring, Next, Worker};
 pub use logs::{LogSink, Stream};
 pub use node::{host_name, is_alive};
 pub use session::{NewRunRequest, Rerun, Session, SessionError, SessionOptions};

@@ -13,7 +13,7 @@ use super::clock::Clock;
 use super::driver::{Adopt, Driver, Message, Submit};
 use super::executor::{HandlerHost, Interpreter};
 use super::files::Files;
-use super::inline::InlinePool;
+use super::inline::{Hiring, InlinePool};
 use super::node::{LEASE_MS, NodeLock, is_alive};
 use super::watch::RunWatch;
 use crate::engine::{
@@ -124,6 +124,7 @@ pub struct Session {
     plans: Mutex<BTreeMap<String, Arc<CachedPlan>>>,
     watches: Mutex<BTreeMap<RunId, Arc<RunWatch>>>,
     driver: Mutex<Option<JoinHandle<()>>>,
+    hiring: Hiring,
     _lock: NodeLock,
 }
 
@@ -173,6 +174,7 @@ impl Session {
         let world = World::new((next.run, next.task_run), slots, lease.node_id, lease.scope_id);
         let (inbox, received) = unbounded();
         let pool = InlinePool::new(interpreter, inbox.clone(), files.clone());
+        let hiring = pool.hiring();
         let driver = Driver::new(
             Box::new(driving),
             world,
@@ -200,8 +202,15 @@ impl Session {
             plans: Mutex::new(BTreeMap::new()),
             watches: Mutex::new(BTreeMap::new()),
             driver: Mutex::new(Some(thread)),
+            hiring,
             _lock: lock,
         })
+    }
+
+    /// Where the threads that run handlers get their workers: the host language makes the first
+    /// one, and more where a worker says so.
+    pub fn hiring(&self) -> Hiring {
+        self.hiring.clone()
     }
 
     /// The database file.
@@ -254,7 +263,7 @@ impl Session {
     pub fn submit(
         &self,
         dag: &str,
-        host: Arc<dyn HandlerHost>,
+        host: HandlerHost,
         request: NewRunRequest,
     ) -> Result<RunId, SessionError> {
         self.submit_while(dag, host, request, &mut || true)?.ok_or(SessionError::Closed)
@@ -268,7 +277,7 @@ impl Session {
     pub fn submit_while(
         &self,
         dag: &str,
-        host: Arc<dyn HandlerHost>,
+        host: HandlerHost,
         request: NewRunRequest,
         go_on: &mut (dyn FnMut() -> bool + Send),
     ) -> Result<Option<RunId>, SessionError> {
@@ -294,7 +303,7 @@ impl Session {
     ///
     /// # Errors
     /// `NotFound`; `Refused` when its process still lives or when it has ended.
-    pub fn resume(&self, run: RunId, host: Arc<dyn HandlerHost>) -> Result<(), SessionError> {
+    pub fn resume(&self, run: RunId, host: HandlerHost) -> Result<(), SessionError> {
         let stored = self.stored(run)?;
         if stored.row.state != RunState::Running {
             return Err(SessionError::Refused(format!(
@@ -309,12 +318,7 @@ impl Session {
     ///
     /// # Errors
     /// `NotFound`; `Refused` when what is asked for is not final, or another process decides.
-    pub fn rerun(
-        &self,
-        run: RunId,
-        host: Arc<dyn HandlerHost>,
-        rerun: &Rerun,
-    ) -> Result<(), SessionError> {
+    pub fn rerun(&self, run: RunId, host: HandlerHost, rerun: &Rerun) -> Result<(), SessionError> {
         let stored = self.stored(run)?;
         let plan = self.plan_of(&stored)?;
         let what = match &rerun.tasks {
@@ -341,7 +345,7 @@ impl Session {
     fn adopt(
         &self,
         stored: StoredRun,
-        host: Arc<dyn HandlerHost>,
+        host: HandlerHost,
         rerun: Option<RerunWhat>,
     ) -> Result<(), SessionError> {
         let run = stored.row.id;

@@ -53,7 +53,7 @@ pub struct Submit {
     /// What to make.
     pub run: NewRun,
     /// Who can call its handlers.
-    pub host: Arc<dyn HandlerHost>,
+    pub host: HandlerHost,
     /// Told the run's id when it is durable.
     pub reply: Answer<Made>,
 }
@@ -65,7 +65,7 @@ pub struct Adopt {
     /// What it is to do.
     pub plan: Arc<Plan>,
     /// Who can call its handlers.
-    pub host: Arc<dyn HandlerHost>,
+    pub host: HandlerHost,
     /// What to do with it besides taking up what is open.
     pub rerun: Option<RerunWhat>,
     /// Told when it is durable.

@@ -36,7 +36,7 @@ const LINGER_US: u64 = 100;
 struct Driven {
     plan: Arc<Plan>,
     info: Arc<RunInfo>,
-    host: Arc<dyn HandlerHost>,
+    host: HandlerHost,
     watch: Arc<RunWatch>,
     /// Which of its task runs hold a slot.
     live: BTreeSet<u32>,
@@ -155,7 +155,7 @@ impl Driver {
         while messages.len() < BATCH {
             match self.inbox.try_recv() {
                 Ok(message) => messages.push(message),
-                Err(_) if messages.len() * 2 < self.live() => {
+                Err(_) if (messages.len() + self.instant.len()) * 2 < self.live() => {
                     match self.inbox.recv_timeout(linger) {
                         Ok(message) => messages.push(message),
                         Err(_) => break,

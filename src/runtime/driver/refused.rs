@@ -232,6 +232,16 @@ impl Driver {
         }
     }
 
+    /// Which task runs of a run hold a slot, read off the world.
+    fn find_live(&mut self, run: RunId) {
+        let Some(found) = self.world.run(run) else { return };
+        let live = (0..).zip(found.task_runs()).filter(|(_, task_run)| task_run.live.is_some());
+        let live = live.map(|(index, _)| index).collect();
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.live = live;
+        }
+    }
+
     /// Throws the working world away and reads it anew from what is committed.
     pub(super) fn reload(&mut self) -> Result<(), StoreError> {
         let next = self.store.next_ids()?;
@@ -250,6 +260,7 @@ impl Driver {
             match self.store.stored_run(run)? {
                 Some(stored) => {
                     self.load(&stored, plan).map_err(|e| StoreError::Other(e.to_string()))?;
+                    self.find_live(run);
                 }
                 // Decided, but never committed.
                 None => {

@@ -47,8 +47,7 @@ pub(super) fn open(path: &Path, options: SqliteOptions) -> Result<(Connection, P
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Before anything is changed: whose is it, and can we read it?
     let identity = Identity::read(&conn).map_err(|error| match error.sqlite_error_code() {
-        // Read beside SQLite only here, where there is nothing to be locked.
-        Some(rusqlite::ErrorCode::NotADatabase) if !was_sqlite(path) => {
+        Some(rusqlite::ErrorCode::NotADatabase) if !begins_as_ours(path) => {
             let reason = "it is not a SQLite database".to_owned();
             StoreError::Foreign { path: place.path.clone(), reason }
         }
@@ -146,13 +145,6 @@ fn use_wal(conn: &Connection, longest: Duration) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Whether a file that SQLite cannot read begins like one of its own: then it is damaged.
-fn was_sqlite(path: &Path) -> bool {
-    let mut head = [0u8; 16];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && head.starts_with(b"SQLite format 3\0")
-}
-
 /// What can be said about a path before SQLite sees it; makes the file and its directory, which
 /// are nobody else's business.
 ///
@@ -186,6 +178,14 @@ fn look(path: &Path, read_only: bool, place: &Place) -> Result<(), StoreError> {
         Err(error) => return refuse(&error.to_string(), hint_of_open()),
     }
     make(path).or_else(|error| refuse(&error.to_string(), hint_of_open()))
+}
+
+/// Whether a file that SQLite does not read begins like one all the same. Nobody has locks on such
+/// a file, so that opening it does no harm.
+fn begins_as_ours(path: &Path) -> bool {
+    let mut head = [0u8; 16];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head.starts_with(b"SQLite format 3\0")
 }
 
 fn hint_of_open() -> &'static str {

@@ -1,6 +1,5 @@
 //! A host of handlers that are closures, a clock that stands, and a session over a file.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,8 +10,8 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use mainspring::engine::check_definition;
 use mainspring::model::{AttemptRecord, Instant, Outcome, RunId, State, StopReason};
 use mainspring::runtime::{
-    Called, Clock, Finished, HandlerHost, Input, Interpreter, Job, NewRunRequest, Reporter, Rest,
-    Session, SessionOptions, StopHandle,
+    Clock, Finished, HandlerHost, Hiring, Input, Interpreter, Job, NewRunRequest, Next, Session,
+    SessionOptions, StopHandle,
 };
 use mainspring::store::{SqliteOptions, SqliteStore, Store, TaskRunView};
 use serde_json::json;
@@ -20,17 +19,34 @@ use serde_json::json;
 /// 2024-01-15T00:00:00Z.
 pub const START: Instant = Instant(1_705_276_800_000_000);
 
-/// Nothing to enter and nothing to leave; a stop is a message.
+/// A stop is a message.
 struct Closures;
 
 impl Interpreter for Closures {
-    fn enter(&self, body: &mut dyn FnMut(Rest<'_>)) {
-        body(&|wait| wait());
-    }
-
     fn stop(&self, handle: &StopHandle, reason: StopReason) {
         if let Some(stop) = handle.downcast_ref::<Sender<StopReason>>() {
             let _ = stop.send(reason);
+        }
+    }
+}
+
+/// The life of a thread that calls closures.
+fn work(hiring: &Hiring) {
+    let worker = hiring.hire();
+    loop {
+        match worker.next() {
+            Next::Job(job, alone) => {
+                if alone {
+                    let hiring = hiring.clone();
+                    std::thread::Builder::new().spawn(move || work(&hiring)).unwrap();
+                }
+                let (sender, receiver) = unbounded::<StopReason>();
+                worker.stoppable(&job, Arc::new(sender));
+                let host = job.host.downcast_ref::<Host>().unwrap();
+                worker.report(&job, host.call(&job, &receiver));
+            }
+            Next::Nothing => worker.wait(),
+            Next::Closed => return,
         }
     }
 }
@@ -55,25 +71,17 @@ impl Host {
         self
     }
 
+    fn call(&self, job: &Job, stop: &Receiver<StopReason>) -> Finished {
+        self.called.lock().unwrap().push((job.def.name.clone(), job.attempt.attempt_no));
+        match self.handlers.get(&job.def.name) {
+            Some(handler) => handler(job, stop),
+            None => returned(None),
+        }
+    }
+
     /// Task names and attempt numbers in the order of their calls.
     pub fn calls(&self) -> Vec<(String, u32)> {
         self.called.lock().unwrap().clone()
-    }
-}
-
-impl HandlerHost for Host {
-    fn call(&self, job: &Arc<Job>, _: &Reporter, stoppable: &dyn Fn(StopHandle)) -> Called {
-        self.called.lock().unwrap().push((job.def.name.clone(), job.attempt.attempt_no));
-        let (sender, receiver) = unbounded::<StopReason>();
-        stoppable(Arc::new(sender));
-        Called::Done(match self.handlers.get(&job.def.name) {
-            Some(handler) => handler(job, &receiver),
-            None => returned(None),
-        })
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -140,7 +148,10 @@ impl Desk {
             busy_wait: Duration::from_secs(60),
             clock,
         };
-        Desk { session: Session::open(options, Arc::new(Closures)).unwrap(), hand }
+        let session = Session::open(options, Arc::new(Closures)).unwrap();
+        let hiring = session.hiring();
+        std::thread::Builder::new().spawn(move || work(&hiring)).unwrap();
+        Desk { session, hand }
     }
 
     pub fn advance(&self, millis: i64) {
@@ -154,7 +165,7 @@ impl Desk {
     }
 
     pub fn submit(&self, host: &Arc<Host>) -> RunId {
-        let host = Arc::clone(host) as Arc<dyn HandlerHost>;
+        let host = Arc::clone(host) as HandlerHost;
         self.session.submit("d", host, NewRunRequest::default()).unwrap()
     }
 

@@ -101,19 +101,6 @@ fn a_failure_blocks_what_is_downstream_and_a_rerun_mends_it() {
 }
 
 #[test]
-fn a_panic_in_a_call_is_one_failed_attempt() {
-    let folder = Folder::new("panic");
-    let desk = Desk::open(&folder);
-    desk.register(json!([{"name": "a", "handler": "m:a"}, {"name": "b", "handler": "m:b"}]));
-    let run = desk.submit(&Arc::new(Host::default().on("a", |_, _| panic!("on purpose"))));
-    desk.wait(run);
-    let views = folder.store().task_runs(run).unwrap();
-    assert_eq!(views[0].row.progress.code.as_deref(), Some("PANIC"));
-    assert_eq!(views[1].row.progress.state, State::Success);
-    sound(&folder);
-}
-
-#[test]
 fn wrong_parameters_are_told_all_at_once_and_make_no_run() {
     let folder = Folder::new("params");
     let desk = Desk::open(&folder);
