@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from mainspring._dag import Dag
     from mainspring._rule import Rule
 
+    Entry = tuple[_mainspring.Rule, str | None, str | None]
+    """A rule with its first and last nominal dates."""
+
 
 def written(rule: "Rule", core: "_mainspring.Rule", options: "dict[str, Any]") -> "list[str]":
     """Return the texts by which a dag says what a rule says."""
@@ -56,8 +59,8 @@ def schedule_field(value: "Any", spec: "dict[str, Any]") -> "Any":
 
 def timetable(
     schedule: "Rule | Dag | str", biz_offset: "int | str | None" = None
-) -> "tuple[_mainspring.Timetable, list[_mainspring.Rule], str]":
-    """Return the core's timetable of a schedule, its rules, and the zone of its dates."""
+) -> "tuple[_mainspring.Timetable, list[Entry], str]":
+    """Return the core's timetable of a schedule, its entries, and the zone of its dates."""
     from mainspring import _mainspring as core
     from mainspring._definition import Definition
     from mainspring._moment import default_zone, refuse
@@ -78,8 +81,7 @@ def timetable(
         if offset is None:
             own = [each["biz_offset"] for each in schedules if each.get("biz_offset") is not None]
             offset = str(own[0]) if own else None
-        rules = [rule for rule, _, _ in entries]
-        return core.Timetable(entries, offset), rules, rules[0].timezone
+        return core.Timetable(entries, offset), entries, entries[0][0].timezone
     if isinstance(schedule, str):
         rule = core.Rule.written(schedule, default_zone())
     elif isinstance(schedule, Rule):
@@ -87,7 +89,8 @@ def timetable(
     else:
         refuse("wrong_type", "schedule", f"expected a schedule, found {type(schedule).__name__}",
                "ms.cron(...), ms.every(...), ms.at(...), their text, or a dag")
-    return core.Timetable([(rule, None, None)], offset), [rule], rule.timezone
+    whole: Entry = (rule, None, None)
+    return core.Timetable([whole], offset), [whole], rule.timezone
 
 
 def biz_dates(
