@@ -147,7 +147,7 @@ def bare_commit(folder: Path) -> float:
     conn = sqlite3.connect(folder / "bare.db", isolation_level=None)
     conn.execute("PRAGMA journal_mode = WAL")
     conn.execute("PRAGMA synchronous = FULL")
-    conn.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER)")
+    conn.execute("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, at INTEGER)")
 
     def once() -> float:
         return seconds(lambda: conn.execute("INSERT INTO t (at) VALUES (1)"))

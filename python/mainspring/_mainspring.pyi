@@ -167,7 +167,7 @@ class Session:
         """The author's own exception of the newest attempt that failed in this process."""
     def explain(self, run_id: int, task: str) -> str: ...
     def set_pool(self, name: str, slots: int) -> None: ...
-    def close(self, grace: float = 1.0) -> None:
+    def close(self, grace: float = 1.0, at_most: float | None = None) -> None:
         """Stop: live attempts are interrupted, threads joined. Safe to call twice."""
 
 @final

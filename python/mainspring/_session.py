@@ -83,7 +83,9 @@ class Session:
     def close(self) -> None:
         """Stop what is live, and join the threads."""
         if self._abandoned:
+            # The end of the object would wait again for what is left behind here.
             _leak(self.core)
+            self.core.close(grace=0.0, at_most=0.5)
         else:
             self.core.close()
 

@@ -255,9 +255,10 @@ impl Session {
     }
 
     /// Stop: live attempts are interrupted, threads joined. Safe to call twice.
-    #[pyo3(signature = (grace = 1.0))]
-    fn close(&self, py: Python<'_>, grace: f64) {
-        py.detach(|| self.core.close((grace * 1000.0) as i64));
+    #[pyo3(signature = (grace = 1.0, at_most = None))]
+    fn close(&self, py: Python<'_>, grace: f64, at_most: Option<f64>) {
+        let at_most = at_most.map(|s| Duration::try_from_secs_f64(s).unwrap_or_default());
+        py.detach(|| self.core.close((grace * 1000.0) as i64, at_most));
     }
 
     fn __repr__(&self) -> String {

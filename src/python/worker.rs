@@ -94,6 +94,7 @@ impl Worker {
                 Next::Job(job, alone) => {
                     lonely |= alone;
                     let Some(host) = job.host.downcast_ref::<PythonHost>() else { continue };
+                    let Some(_inside) = worker.inside() else { continue };
                     match self.given(py, &job, &worker, host, lonely) {
                         Ok(Some(given)) => return Some(given),
                         Ok(None) => {}
@@ -154,9 +155,16 @@ impl Call {
         py: Python<'_>,
         finished: impl FnOnce(&PythonHost, Option<i64>) -> Finished,
     ) -> PyResult<()> {
-        if let Way::Thread(thread, _) = &self.way {
-            thread.leave(py)?;
-        }
+        let _inside = match &self.way {
+            Way::Thread(thread, worker) => {
+                // Without it the interpreter may be going down: no call of ours may be on the
+                // stack when it ends this thread.
+                let Some(inside) = worker.inside() else { return Ok(()) };
+                thread.leave(py)?;
+                Some(inside)
+            }
+            Way::Elsewhere(_) => None,
+        };
         if self.told.swap(true, Ordering::SeqCst) {
             return Ok(());
         }

@@ -19,8 +19,8 @@ use super::logs::LogSink;
 use crate::engine::{Report, TaskRunRef};
 use crate::model::StopReason;
 
-/// How long `close` waits for threads that have reported to leave, in milliseconds.
-const LEAVING_MS: u32 = 50;
+/// How long `close` waits for threads that are inside our code to leave it, in milliseconds.
+const LEAVING_MS: u32 = 1_000;
 
 /// The threads and what waits for them.
 pub struct InlinePool {
@@ -42,6 +42,8 @@ struct State {
     threads: usize,
     /// Those of them that wait.
     idle: usize,
+    /// Those of them that are between us and the interpreter.
+    inside: usize,
     /// One of them was woken and has not taken a job yet.
     coming: bool,
     /// Somebody was told to make a thread, which has not come yet.
@@ -103,6 +105,22 @@ impl InlinePool {
     pub fn log_of(&self, at: TaskRunRef) -> Option<Arc<LogSink>> {
         self.shared.lock().running.get(&at).map(|job| Arc::clone(&job.log))
     }
+}
+
+/// Where threads get their workers.
+#[derive(Clone)]
+pub struct Hiring {
+    shared: Arc<Shared>,
+}
+
+impl Hiring {
+    /// The worker of a thread that has come.
+    pub fn hire(&self) -> Worker {
+        let mut state = self.shared.lock();
+        state.threads += 1;
+        state.expected = false;
+        Worker { shared: Arc::clone(&self.shared), done: Mutex::default() }
+    }
 
     /// Sends the threads away. Those inside handlers that never end are left behind: they are the
     /// host language's, which knows what to do with them when it goes.
@@ -121,28 +139,12 @@ impl InlinePool {
         }
         for _ in 0..LEAVING_MS {
             let state = self.shared.lock();
-            if state.threads <= state.running.len() {
+            if state.inside == 0 && state.threads <= state.running.len() {
                 break;
             }
             drop(state);
             thread::sleep(Duration::from_millis(1));
         }
-    }
-}
-
-/// Where threads get their workers.
-#[derive(Clone)]
-pub struct Hiring {
-    shared: Arc<Shared>,
-}
-
-impl Hiring {
-    /// The worker of a thread that has come.
-    pub fn hire(&self) -> Worker {
-        let mut state = self.shared.lock();
-        state.threads += 1;
-        state.expected = false;
-        Worker { shared: Arc::clone(&self.shared), done: Mutex::default() }
     }
 
     /// Tells the end of a job that went on elsewhere than on the thread that took it.
@@ -201,6 +203,17 @@ impl Worker {
         }
     }
 
+    /// Comes into our code with the interpreter in hand; none where the session was closed, and
+    /// nobody wants to hear of any end any more. Closing waits for those who are inside.
+    pub fn inside(&self) -> Option<Inside> {
+        let mut state = self.shared.lock();
+        if state.closing {
+            return None;
+        }
+        state.inside += 1;
+        Some(Inside { shared: Arc::clone(&self.shared) })
+    }
+
     /// The job can be stopped by this from now on.
     pub fn stoppable(&self, job: &Job, handle: StopHandle) {
         if let Some((handle, reason)) = job.stoppable.by(handle) {
@@ -217,6 +230,17 @@ impl Worker {
     /// The thread could not be made that this worker was told to make.
     pub fn nobody_came(&self) {
         self.shared.lock().expected = false;
+    }
+}
+
+/// A thread is in our code, and calls the interpreter from it.
+pub struct Inside {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.shared.lock().inside -= 1;
     }
 }
 

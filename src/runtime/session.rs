@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
-use serde_json::{Map, Value};
 
 use super::clock::Clock;
 use super::driver::{Adopt, Driver, Message, Submit};
@@ -15,59 +14,20 @@ use super::executor::{HandlerHost, Interpreter};
 use super::files::Files;
 use super::inline::{Hiring, InlinePool};
 use super::node::{LEASE_MS, NodeLock, is_alive};
+use super::refusal::SessionError;
+use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
 use super::watch::RunWatch;
-use crate::engine::{
-    Asked, Broken, NewRun, Plan, PlannedTask, Refusal, RerunWhat, TaskRunRef, When, World, explain,
-};
-use crate::graph::Nearest;
+use crate::engine::{Broken, Plan, PlannedTask, RerunWhat, TaskRunRef, When, World, explain};
 use crate::model::{
-    DagDef, Date, Instant, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskRunId,
-    TaskVersionId, Trigger, params,
+    DagDef, NodeId, NodeRow, RunId, RunState, ScopeLease, TaskRunId, TaskVersionId,
 };
-use crate::store::{
-    CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoreError, StoredRun,
-};
+use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
 
 /// How often whoever waits for a run to be made is asked whether to go on.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Why a session could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// A definition or a request is wrong.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// There is no such thing.
-    #[error("{0}")]
-    NotFound(String),
-    /// It is not possible as things stand.
-    #[error("{0}")]
-    Refused(String),
-    /// The database failed.
-    #[error("{0}")]
-    Store(String),
-    /// The session was closed.
-    #[error("this session was closed\n  hint: the next call opens a new one")]
-    Closed,
-    /// A fault of ours.
-    #[error("mainspring is at fault: {0}\n  hint: please report it")]
-    Internal(String),
-}
-
-impl From<StoreError> for SessionError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Refused(problems) => SessionError::Spec(problems),
-            other => SessionError::Store(other.to_string()),
-        }
-    }
-}
-
-impl From<Refusal> for SessionError {
-    fn from(refusal: Refusal) -> Self {
-        SessionError::Refused(refusal.to_string())
-    }
-}
+/// How often `close` looks whether the driver has ended.
+const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 /// How a session is opened.
 pub struct SessionOptions {
@@ -85,32 +45,6 @@ pub struct SessionOptions {
     pub clock: Clock,
 }
 
-/// What a run is asked for with; what is missing is filled from the request's own instant.
-#[derive(Debug, Default)]
-pub struct NewRunRequest {
-    /// The instant it is meant for.
-    pub nominal_at: Option<Instant>,
-    /// The day its data belongs to.
-    pub biz_date: Option<Date>,
-    /// Its data interval.
-    pub interval: Option<(Instant, Instant)>,
-    /// Values of its parameters.
-    pub params: Map<String, Value>,
-    /// Only these tasks, by name.
-    pub only: Option<Vec<String>>,
-    /// Who asks.
-    pub requested_by: Option<String>,
-}
-
-/// What of a run is to run again, by name.
-#[derive(Debug, Clone)]
-pub struct Rerun {
-    /// These tasks; none is whatever did not succeed.
-    pub tasks: Option<Vec<String>>,
-    /// And all that is downstream of them.
-    pub downstream: bool,
-}
-
 /// The façade.
 pub struct Session {
     database: PathBuf,
@@ -126,13 +60,6 @@ pub struct Session {
     driver: Mutex<Option<JoinHandle<()>>>,
     hiring: Hiring,
     _lock: NodeLock,
-}
-
-/// A registered dag, ready to make runs of.
-struct CachedPlan {
-    plan: Arc<Plan>,
-    when: When,
-    timezone: String,
 }
 
 impl Session {
@@ -493,13 +420,22 @@ impl Session {
         self.send(Message::ClockMoved)
     }
 
-    /// Interrupts what runs, and ends the driver. Safe to call twice.
-    pub fn close(&self, grace_ms: i64) {
+    /// Interrupts what runs, and ends the driver. Safe to call twice. A driver that does not end
+    /// within `at_most`, because another process holds the database, is left behind.
+    pub fn close(&self, grace_ms: i64, at_most: Option<Duration>) {
         let _ = self.inbox.send(Message::Close { grace_ms });
         if let Some(driver) = lock(&self.driver).take() {
-            // A driver that panicked has nothing more to say.
-            let _ = driver.join();
+            let mut left = at_most;
+            while !driver.is_finished() && left != Some(Duration::ZERO) {
+                std::thread::sleep(CLOSE_POLL);
+                left = left.map(|left| left.saturating_sub(CLOSE_POLL));
+            }
+            if driver.is_finished() {
+                // A driver that panicked has nothing more to say.
+                let _ = driver.join();
+            }
         }
+        self.hiring.close();
     }
 
     fn send(&self, message: Message) -> Result<(), SessionError> {
@@ -509,63 +445,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.close(0);
+        self.close(0, None);
     }
-}
-
-/// Checks a request and fills in what it leaves open; all that is wrong with it at once.
-fn new_run(
-    cached: &CachedPlan,
-    request: NewRunRequest,
-    now: Instant,
-) -> Result<NewRun, SessionError> {
-    let plan = &cached.plan;
-    let mut problems = Vec::new();
-    let asked = Asked {
-        nominal_at: request.nominal_at,
-        biz_date: request.biz_date,
-        interval: request.interval,
-    };
-    let moment = cached.when.resolve(asked, now).map_err(|problem| problems.push(problem));
-    let mut given = request.params;
-    let tasks = plan.tasks.iter().map(|task| &*task.def);
-    if let Ok(moment) = &moment {
-        let schema = tasks.clone().flat_map(|task| &task.param_schema);
-        params::fill_biz_date(schema, &mut given, moment.biz_date);
-    }
-    let params = params::bind_dag(&plan.dag, tasks, &given).map_err(|found| problems.extend(found));
-    let (Ok(moment), Ok(params)) = (moment, params) else { return Err(SpecError(problems).into()) };
-    let only = request.only.as_ref().map(|names| indexes(plan, names)).transpose()?;
-    Ok(NewRun {
-        plan: Arc::clone(plan),
-        nominal_at: moment.nominal_at,
-        biz_date: moment.biz_date,
-        interval: moment.interval,
-        timezone: cached.timezone.clone(),
-        trigger: Trigger::Manual,
-        timed: false,
-        interactive: true,
-        requested_by: request.requested_by,
-        params,
-        schedule_id: None,
-        only,
-    })
-}
-
-/// Indexes of tasks by name.
-fn indexes(plan: &Plan, names: &[String]) -> Result<Vec<u32>, SessionError> {
-    let known: BTreeMap<&str, u32> =
-        plan.tasks.iter().map(|task| task.def.name.as_str()).zip(0..).collect();
-    let index = |name: &String| {
-        known.get(name.as_str()).copied().ok_or_else(|| {
-            let names: Vec<&str> = known.keys().copied().collect();
-            let nearest = Nearest::new(&names).find(name);
-            let hint = nearest.map(|near| format!("\n  hint: did you mean {near}?"));
-            let hint = hint.unwrap_or_default();
-            SessionError::NotFound(format!("dag {} has no task {name}{hint}", plan.dag))
-        })
-    };
-    names.iter().map(index).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -7,7 +7,7 @@ use super::{Adopt, Driven, Driver, Message, Submit, Waiting};
 use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
 use crate::model::Instant;
 use crate::runtime::executor::RunInfo;
-use crate::runtime::session::SessionError;
+use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
 use crate::runtime::watch::RunWatch;
 use crate::store::StoredRun;

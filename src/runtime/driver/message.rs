@@ -7,7 +7,7 @@ use crossbeam_channel::Sender;
 use crate::engine::{NewRun, Plan, Report, RerunWhat, TaskRunRef};
 use crate::model::RunId;
 use crate::runtime::executor::HandlerHost;
-use crate::runtime::session::SessionError;
+use crate::runtime::refusal::SessionError;
 use crate::runtime::watch::RunWatch;
 use crate::store::StoredRun;
 

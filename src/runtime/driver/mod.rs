@@ -140,7 +140,6 @@ impl Driver {
                 break;
             }
         }
-        self.pool.close();
         // Leaving in good order is a courtesy: a lease that is not given back runs out.
         let _ = self.store.leave(self.lease, self.clock.now());
         for driven in self.runs.values() {

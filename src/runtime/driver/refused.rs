@@ -8,7 +8,7 @@ use crossbeam_channel::RecvTimeoutError;
 use super::{Driver, Message, Waiting};
 use crate::engine::{Event, Plan, World, apply, decide};
 use crate::model::{Instant, RunId};
-use crate::runtime::session::SessionError;
+use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
 use crate::store::{CommitError, StoreError};
 

@@ -26,7 +26,7 @@ fn an_orderly_shutdown_burns_no_attempt_and_the_run_goes_on_elsewhere() {
         mainspring::runtime::Finished::failed("STOPPED", "Stopped", "asked to stop")
     })));
     first.until(run, State::Success, 1);
-    first.session.close(60_000);
+    first.session.close(60_000, None);
     let name = |n: &str| n.to_owned();
     assert_eq!(
         states(&folder, run),

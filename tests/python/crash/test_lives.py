@@ -289,9 +289,6 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal to itself")
-@pytest.mark.xfail(strict=False, reason="""\
-before 3.14 the interpreter ends a thread that comes back to it too late by unwinding its stack,
-and ours has frames of Rust below the handler: now and then the process dies of it at its end""")
 def test_native_calls_return_while_the_interpreter_ends(tmp_path):
     """Handlers that were given up come back just as the process goes: no abort, no hang."""
     children = []
