@@ -17,6 +17,7 @@ them and remembers what happened.
 3
 """
 
+from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
 from mainspring._history import Runs, pool, run, runs, show_versions, sql
@@ -51,6 +52,7 @@ __all__ = [
     "Attempt",
     "AttemptCanceled",
     "AttemptTimeout",
+    "Calendar",
     "ConfigError",
     "ConflictError",
     "Context",
@@ -72,6 +74,7 @@ __all__ = [
     "__version__",
     "at",
     "biz_dates",
+    "calendar",
     "context",
     "cron",
     "every",

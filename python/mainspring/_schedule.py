@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mainspring import _mainspring
+    from mainspring._business import Calendar
     from mainspring._dag import Dag
     from mainspring._rule import Rule
 
@@ -58,7 +59,9 @@ def schedule_field(value: "Any", spec: "dict[str, Any]") -> "Any":
 
 
 def timetable(
-    schedule: "Rule | Dag | str", biz_offset: "int | str | None" = None
+    schedule: "Rule | Dag | str",
+    biz_offset: "int | str | None" = None,
+    calendar: "Calendar | None" = None,
 ) -> "tuple[_mainspring.Timetable, list[Entry], str]":
     """Return the core's timetable of a schedule, its entries, and the zone of its dates."""
     from mainspring import _mainspring as core
@@ -67,6 +70,7 @@ def timetable(
     from mainspring._rule import Rule
 
     offset = None if biz_offset is None else str(biz_offset)
+    days = None if calendar is None else calendar._core
     if isinstance(schedule, Definition):
         definition = core.check_dag(schedule.spec())
         schedules = definition.get("schedules", [])
@@ -81,7 +85,7 @@ def timetable(
         if offset is None:
             own = [each["biz_offset"] for each in schedules if each.get("biz_offset") is not None]
             offset = str(own[0]) if own else None
-        return core.Timetable(entries, offset), entries, entries[0][0].timezone
+        return core.Timetable(entries, offset, days), entries, entries[0][0].timezone
     if isinstance(schedule, str):
         rule = core.Rule.written(schedule, default_zone())
     elif isinstance(schedule, Rule):
@@ -90,7 +94,7 @@ def timetable(
         refuse("wrong_type", "schedule", f"expected a schedule, found {type(schedule).__name__}",
                "ms.cron(...), ms.every(...), ms.at(...), their text, or a dag")
     whole: Entry = (rule, None, None)
-    return core.Timetable([whole], offset), [whole], rule.timezone
+    return core.Timetable([whole], offset, days), [whole], rule.timezone
 
 
 def biz_dates(
@@ -98,6 +102,7 @@ def biz_dates(
     start: "date | str",
     end: "date | str",
     biz_offset: "int | str | None" = None,
+    calendar: "Calendar | None" = None,
 ) -> "list[tuple[date, datetime]]":
     """Return the business dates of a range, each with the instant of its run.
 
@@ -108,9 +113,11 @@ def biz_dates(
     start, end : date or str
         First and last business date, both inclusive.
     biz_offset : int or str, optional
-        Days from the nominal local date to the business date, ``"-1 workday"`` (Monday to
-        Friday), or ``"interval_start"``: the date of the fire before. By default -1 where the
-        schedule fires at most once a day, else ``"interval_start"``.
+        Days from the nominal local date to the business date, ``"-1 workday"``, or
+        ``"interval_start"``: the date of the fire before. By default -1 where the schedule fires
+        at most once a day, else ``"interval_start"``.
+    calendar : Calendar, optional
+        Whose days are workdays; Monday to Friday by default.
 
     Returns
     -------
@@ -131,8 +138,9 @@ def biz_dates(
     2024-01-05 2024-01-08 08:30:00+08:00
     2024-01-08 2024-01-09 08:30:00+08:00
     """
-    table, _, zone = timetable(schedule, biz_offset)
-    rows = table.backfill(_iso(start), _iso(end))
+    table, _, zone = timetable(schedule, biz_offset, calendar)
+    known = iso_date if calendar is None else calendar._known
+    rows = table.backfill(known(start), known(end))
     return list(_dated(rows, zone))
 
 
@@ -147,7 +155,8 @@ def _dated(
         yield day(biz_date), fire
 
 
-def _iso(value: "Any") -> str:
+def iso_date(value: "Any") -> str:
+    """Return a date as ISO text; the core reads it."""
     from mainspring._moment import date_of, refuse
 
     text = date_of(value)
@@ -207,7 +216,7 @@ def render(
         zone,
         instant_in(zone, at),
         None if aware else wall_of(at),
-        None if biz_date is None else _iso(biz_date),
+        None if biz_date is None else iso_date(biz_date),
         None if interval_start is None else instant_in(zone, interval_start),
         {name: str(value) for name, value in (params or {}).items()},
     )

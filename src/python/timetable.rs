@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use super::business::Calendar;
 use super::calendar::{Rule, date, walk};
 use super::{errors, values};
 use crate::calendar::{self, BizRule, Entry, Fire};
@@ -19,10 +20,11 @@ type Row = (i64, i64, String);
 #[pymethods]
 impl Timetable {
     #[new]
-    #[pyo3(signature = (entries, biz_offset = None))]
+    #[pyo3(signature = (entries, biz_offset = None, calendar = None))]
     fn new(
         entries: Vec<(Py<Rule>, Option<String>, Option<String>)>,
         biz_offset: Option<&str>,
+        calendar: Option<Py<Calendar>>,
     ) -> PyResult<Timetable> {
         let made: PyResult<Vec<Entry>> = entries
             .into_iter()
@@ -31,7 +33,8 @@ impl Timetable {
                 Ok(Entry { rule: rule.get().inner.clone(), start, end })
             })
             .collect();
-        let biz = biz_offset.map(|text| BizRule::parse(text, None)).transpose();
+        let calendar = || calendar.as_ref().map(|calendar| calendar.get().inner.clone());
+        let biz = biz_offset.map(|text| BizRule::parse(text, calendar())).transpose();
         let biz = biz.map_err(|problem| errors::spec(problem.into()))?.unwrap_or_default();
         Ok(Timetable { inner: calendar::Timetable::of(made?, biz) })
     }
