@@ -58,6 +58,7 @@ fn dag(key: &str, tasks: usize) -> DagDef {
         owner: None,
         labels: Vec::new(),
         timezone: "UTC".into(),
+        biz_offset: None,
         max_active_runs: 16,
         source_file: None,
         schedules: Vec::new(),

@@ -2,7 +2,7 @@
 
 from mainspring._run import Run
 from mainspring._session import history, location, session
-from mainspring._table import html_table, shown_duration, text_table
+from mainspring._table import counted, html_table, shown_duration, text_table
 from mainspring.errors import NotFoundError
 
 TYPE_CHECKING = False
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import Any
 
+STATES = ("RUNNING", "SUCCESS", "FAILED", "CANCELED", "INTERRUPTED")
 HEAD = ("run", "dag", "biz_date", "state", "tasks", "duration", "created")
 
 
 class Runs(list[Run]):
-    """A list of runs that shows itself as a table.
+    """A list of runs that shows itself as a table; its times are those of this machine's clock.
 
     Examples
     --------
@@ -29,7 +30,7 @@ class Runs(list[Run]):
 
     def _cells(self) -> "list[list[Any]]":
         return [[run.id, run.dag, run.biz_date, run.state, len(run), shown_duration(run.duration),
-                 f"{run.created_at:%Y-%m-%d %H:%M:%S}"] for run in self]
+                 f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}"] for run in self]
 
     def __repr__(self) -> str:
         return text_table(HEAD, self._cells()) if self else "Runs([])"
@@ -37,7 +38,7 @@ class Runs(list[Run]):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return html_table(f"{len(self)} runs", HEAD, self._cells())
+        return html_table(counted(len(self), "run"), HEAD, self._cells())
 
 
 def runs(
@@ -81,6 +82,12 @@ def runs(
         return Runs()
     where = location(database)
     states = [state] if isinstance(state, str) else list(state) if state is not None else None
+    for each in states or ():
+        if each not in STATES:
+            from mainspring._signature import did_you_mean
+
+            hint = did_you_mean(each, STATES)
+            raise ValueError(f"a run is never {each!r}" + (f"\n  hint: {hint}" if hint else ""))
     rows = reader.runs(
         dag=dag if dag is None or isinstance(dag, str) else dag.name,
         states=states,
@@ -183,6 +190,8 @@ def pool(name: str, slots: int, *, database: "Any" = None) -> None:
     >>> with ms.testing.isolated():
     ...     ms.pool("warehouse", 4)
     """
+    if isinstance(slots, bool) or not isinstance(slots, int) or not 0 <= slots < 2**31:
+        raise ValueError(f"a pool has a number of slots, from 0 on, and not {slots!r}")
     session(database).core.set_pool(name, slots)
 
 

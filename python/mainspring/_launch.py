@@ -49,6 +49,9 @@ def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", onl
             _follow(here, run, progress, None)
         return run
     except KeyboardInterrupt as stop:
+        if run is None:
+            # Others hold the database, perhaps for long: the end must not wait for that.
+            here.abandon()
         for each in [run] if run is not None else _unknown(here, dag):
             _stop(here, each, stop)
         raise
@@ -196,8 +199,10 @@ def _stop(here: Session, run: Run, stop: KeyboardInterrupt) -> None:
         raise second from None
     except MainspringError:
         return  # it was not live yet, or no longer
-    if ended:
+    if ended and run.refresh().state == "CANCELED":
         _note(stop, f"run {run.id} was canceled; dag.rerun({run.id}) runs what did not finish")
+    elif ended:
+        _note(stop, f"run {run.id} had ended already: {run.state}")
     else:
         here.abandon()
         _note(stop, f"run {run.id} is being canceled, but a task does not stop: it waits in "
@@ -254,7 +259,7 @@ def _date_text(dag: "Dag", value: "Any", problems: "list[Problem]") -> "str | No
         value = value.date()
     if hasattr(value, "isoformat") and hasattr(value, "year"):
         return str(value.isoformat())
-    problems.append(Problem("bad_biz_date", f"{dag.name}.biz_date", f"{value!r} is no date",
+    problems.append(Problem("bad_date", f"{dag.name}.biz_date", f"{value!r} is no date",
                             "give a datetime.date, or text yyyy-mm-dd"))
     return None
 

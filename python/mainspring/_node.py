@@ -124,9 +124,18 @@ class Node(Edges):
                 self.static[name] = ready
                 self.inputs.pop(name, None)
 
+    def waits_for(self) -> "list[str]":
+        """Return the names of its upstreams; in full where they are of another dag."""
+        names = dict(self.upstream)
+        for item in several(self.task.options.get("depends_on")):
+            item = item.get("upstream") if isinstance(item, dict) else item
+            name = getattr(item, "name", item)
+            if isinstance(name, str):
+                names[name if "." in name else f"{self.dag.name}.{name}"] = None
+        return [key.removeprefix(self.dag.name + ".") for key in names]
+
     def __repr__(self) -> str:
-        names = [key.partition(".")[2] if key.startswith(self.dag.name + ".") else key
-                 for key in self.upstream]
+        names = self.waits_for()
         more = f", upstream={names}" if names else ""
         return f"Node({self.key!r}{more})"
 
@@ -144,6 +153,13 @@ class Node(Edges):
 
     def __getitem__(self, item: "Any") -> "Any":
         raise self._not_yet("taking a part of it")
+
+
+def several(value: "Any") -> "list[Any]":
+    """One thing, or several, or none, as a list."""
+    if value is None:
+        return []
+    return [value] if isinstance(value, (str, dict, Edges)) else list(value)
 
 
 def _holds_result(value: "Any") -> bool:

@@ -206,9 +206,21 @@ def load_file(
         return LoadedFile(file, (), problems, trace)
     theirs = set(others) - {os.path.realpath(file)}
     try:
-        return LoadedFile(file, tuple(_collect(file, module, made, theirs)))
+        dags = tuple(_collect(file, module, made, theirs))
+        return LoadedFile(file, dags, tuple(_twice(dags, shown_path(file))))
     except SpecError as error:
         return LoadedFile(file, (), tuple(_placed(error, str(shown_path(file)))))
+
+
+def _twice(dags: Sequence[Dag], place: str) -> Iterator[Problem]:
+    """Dags of one name in one file."""
+    names = [str(dag.name) for dag in dags]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            yield Problem(
+                "duplicate_dag", place, f"{names.count(name)} dags are named {name!r}",
+                "rename one of them; a dag's name is its identity in the history",
+            )
 
 
 def _module_name(file: Path) -> str:

@@ -1,7 +1,7 @@
 """``Run``: one run of a dag, as the database remembers it."""
 
 from mainspring._session import history, opened, session
-from mainspring._table import html_table, shown_duration, text_table
+from mainspring._table import MOST_ROWS, html_table, shown_duration, text_table
 from mainspring._taskrun import Attempt, TaskRun
 from mainspring._time import day, instant, span
 from mainspring.errors import HandlerError, NotFoundError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 HEAD = ("task", "state", "attempts", "duration", "error")
 ENDED = ("SUCCESS", "FAILED", "CANCELED", "INTERRUPTED")
+_PLACES = {state: place for place, state in enumerate((
+    "FAILED", "TIMEOUT", "RUNNING", "RETRY_WAIT", "CANCELED", "BLOCKED"))}
 
 
 class Run:
@@ -307,11 +309,18 @@ class Run:
 
     def _title(self) -> str:
         row = self._load()
+        bad = [f", {row['counts'][state]} {state}" for state in _PLACES if row["counts"].get(state)]
         return (f"run {self.id} of {row['dag']} for {row['biz_date']}: {row['state']} "
-                f"in {shown_duration(self.duration)}")
+                f"in {shown_duration(self.duration)}{''.join(bad)}")
+
+    def _cells(self) -> "list[list[str]]":
+        tasks = self.tasks
+        if len(tasks) > MOST_ROWS:  # what went well is not what anybody looks for among many
+            tasks.sort(key=lambda each: _PLACES.get(each.state, len(_PLACES)))
+        return [each.cells() for each in tasks]
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{text_table(HEAD, [each.cells() for each in self.tasks])}"
+        return f"{self._title()}\n{text_table(HEAD, self._cells())}"
 
     def _repr_html_(self) -> str:
-        return html_table(self._title(), HEAD, [each.cells() for each in self.tasks])
+        return html_table(self._title(), HEAD, self._cells())

@@ -2,6 +2,7 @@
 
 from mainspring._annotation import Kind, kind_of, misfit
 from mainspring._results import to_json_ready
+from mainspring._table import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,6 +11,12 @@ if TYPE_CHECKING:
 
 INJECTED = ("biz_date", "nominal_at", "interval_start", "interval_end", "ctx")
 """Arguments of these names are filled from the run."""
+
+_FILLED_WITH = {
+    "biz_date": ("a date", ("date", "str"), "annotate it with date, or str for ISO text"),
+    "ctx": ("the context of the attempt", (), "annotate it with ms.Context"),
+}
+_INSTANT = ("a datetime", ("datetime", "str"), "annotate it with datetime, or str for ISO text")
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
@@ -74,6 +81,14 @@ class Signature:
     def injected(self) -> "list[str]":
         return [name for name in self.arguments if name in INJECTED]
 
+    def misfilled(self, name: str) -> "tuple[str, str] | None":
+        """Return (message, hint) where the annotation does not fit what the run fills in."""
+        word = self.arguments[name].kind.word
+        what, fitting, hint = _FILLED_WITH.get(name, _INSTANT)
+        if word == "any" or word in fitting:
+            return None
+        return f"the run fills it with {what}, and it is annotated as {word}", hint
+
     def converters(self) -> "dict[str, Callable[[Any], Any]]":
         """Return what makes an argument's stored value an object of its annotated class."""
         found = {}
@@ -92,8 +107,8 @@ class Signature:
         places = [a.name for a in self.arguments.values() if a.positional]
         if len(args) > len(places):
             problems.append((
-                "bad_call", "", f"takes {len(places)} positional arguments, and {len(args)} "
-                "were given", None,
+                "bad_call", "", f"takes {counted(len(places), 'positional argument')}, and "
+                f"{len(args)} {'was' if len(args) == 1 else 'were'} given", None,
             ))
         bound.update(zip(places, args, strict=False))
         for name, value in kwargs.items():

@@ -3,7 +3,7 @@
 import sys
 
 from mainspring import _source
-from mainspring._node import Edges, Node, nodes_of
+from mainspring._node import Edges, Node, nodes_of, several
 from mainspring._results import to_json_ready
 from mainspring._signature import INJECTED
 from mainspring._task import DURATIONS
@@ -33,7 +33,7 @@ def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
         if field in ("start_date", "end_date"):
             spec[field] = _text(value)
         elif field == "labels":
-            spec[field] = _list(value)
+            spec[field] = several(value)
         elif field == "defaults":
             spec[field] = policy(value)
         elif field == "schedule":
@@ -41,8 +41,21 @@ def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
         else:
             spec[field] = value
     _project(spec)
-    spec["tasks"] = [_task_spec(node, problems) for node in dag.nodes()]
-    return spec, problems
+    nodes = dag.nodes()
+    spec["tasks"] = [_task_spec(node, problems) for node in nodes]
+    return spec, _located(problems, nodes) if problems else problems
+
+
+def _located(problems: "list[Problem]", nodes: "list[Node]") -> "list[Problem]":
+    """The same with the file and line of the task, in the form of the core's own problems."""
+    places = {node.key: _source.place(node.task.fn) for node in nodes if not node.task.is_noop}
+    found = []
+    for problem in problems:
+        message, _, hint = problem.message.partition("\n  hint: ")
+        where = places.get(".".join(problem.place.split(".")[:2]))
+        found.append(Problem(problem.code, problem.place,
+                             f"{message} ({where})" if where else message, hint or problem.hint))
+    return found
 
 
 def _schedule(dag: "Definition", spec: "dict[str, Any]", problems: "list[Problem]") -> None:
@@ -83,7 +96,7 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
             micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
             found[f"{name}_ms"] = micros // 1000
         elif name == "retry_on":
-            found[name] = [_code(each) for each in _list(value)]
+            found[name] = [_code(each) for each in several(value)]
         elif name in _AS_THEY_ARE or name in DURATIONS:
             found[name] = value
         elif name not in ("labels", "params", "depends_on", "doc", "ext"):
@@ -111,7 +124,7 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     if task.__doc__:
         spec["doc"] = _trimmed(task.__doc__)
     if "labels" in options:
-        spec["labels"] = _list(options["labels"])
+        spec["labels"] = several(options["labels"])
     problems.extend(node.problems)
     static = dict(node.static)
     for name, value in (options.get("params") or {}).items():
@@ -125,7 +138,7 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     _arguments(node, spec, static, problems)
     upstream = dict(node.upstream)
     edges: list[Any] = []
-    for item in _list(options.get("depends_on")):
+    for item in several(options.get("depends_on")):
         _depend(node, item, upstream, edges, problems)
     if upstream or edges:
         here = f"{node.dag.name}."
@@ -164,6 +177,10 @@ def _arguments(node: Node, spec: "dict[str, Any]", static: "dict[str, Any]",
     if node.inputs:
         spec["inputs"] = {name: source.name for name, source in node.inputs.items()}
     injected = [name for name in signature.injected if name not in given]
+    for name in injected:
+        wrong = signature.misfilled(name)
+        if wrong is not None:
+            problems.append(Problem("bad_annotation", f"{node.key}.{name}", *wrong))
     if injected:
         spec["injected"] = injected
     schema = [argument.schema() for name, argument in signature.arguments.items()
@@ -192,14 +209,6 @@ def _depend(node: Node, item: "Any", upstream: "dict[str, None]", edges: "list[A
             "bad_dependency", f"{node.key}.depends_on", f"{item!r} is no task",
             "name a task, 'task' of this dag or 'dag.task' of another",
         ))
-
-
-def _list(value: "Any") -> "list[Any]":
-    if value is None:
-        return []
-    if isinstance(value, (str, dict, Edges)):
-        return [value]
-    return list(value)
 
 
 def _text(value: "Any") -> "Any":

@@ -16,35 +16,61 @@ def clip(text: "Any", width: int) -> str:
     return line if len(line) <= width else line[: width - 3] + "..."
 
 
-def shown_duration(delta: "timedelta | None") -> str:
-    """Return a duration in the unit that people would use.
+def width(text: str) -> int:
+    """Columns that a text takes in a fixed-width font; Chinese letters take two, accents none."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    columns = 0
+    for letter in text:
+        if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+            continue
+        columns += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+    return columns
+
+
+def pad(text: str, columns: int) -> str:
+    """Return the text with spaces up to this many columns."""
+    return text + " " * (columns - width(text))
+
+
+def duration(seconds: "float | None", none: str = "-") -> str:
+    """Return a duration in the unit that people would use, to the digits that matter.
 
     Examples
     --------
-    >>> from datetime import timedelta
-    >>> from mainspring._table import shown_duration
-    >>> [shown_duration(timedelta(seconds=s)) for s in (0.0123, 2.5, 90, 7260)]
-    ['12ms', '2.5s', '1m30s', '2h01m']
+    >>> from mainspring._table import duration
+    >>> [duration(seconds) for seconds in (0.0123, 0.5, 59.99, 7260, None)]
+    ['12ms', '0.5s', '1m 00s', '2h 01m', '-']
     """
-    if delta is None:
-        return ""
-    seconds = delta.total_seconds()
-    if seconds < 1:
-        return f"{int(seconds * 1000)}ms"
-    if seconds < 60:
+    if seconds is None:
+        return none
+    if seconds < 0.0995:
+        return f"{seconds * 1000:.0f}ms"
+    if seconds < 59.95:
         return f"{seconds:.1f}s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}m{rest:02d}s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02d}m"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02}m"
+
+
+def shown_duration(delta: "timedelta | None") -> str:
+    """Return a timedelta as :func:`duration` does; nothing for none."""
+    return duration(None if delta is None else delta.total_seconds(), "")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 run``, ``2 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def text_table(head: "Sequence[str]", rows: "Sequence[Sequence[Any]]") -> str:
-    """Return an aligned table; the last column is cut where a line would be too long."""
+    """Return an aligned table; long cells are cut, and of many rows only the first are shown."""
     cells = [[clip(cell, 60) for cell in row] for row in rows[:MOST_ROWS]]
-    widths = [max(len(line[i]) for line in [list(head), *cells]) for i in range(len(head))]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip()
+    widths = [max(width(line[i]) for line in [list(head), *cells]) for i in range(len(head))]
+    lines = ["  ".join(pad(c, w) for c, w in zip(line, widths, strict=True)).rstrip()
              for line in [list(head), *cells]]
     if len(rows) > MOST_ROWS:
         lines.append(f"... {len(rows) - MOST_ROWS} more")

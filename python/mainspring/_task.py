@@ -67,7 +67,9 @@ class Task(Edges, Generic[P, R]):
                             (f"\n  hint: {hint}" if hint else ""))
         self.fn = fn
         self.options = {k: v for k, v in options.items() if k != "name"}
-        name = options.get("name") or getattr(fn, "__name__", None) or type(fn).__name__
+        name = options.get("name")
+        if name is None:  # an empty one is a mistake, which the check tells
+            name = getattr(fn, "__name__", None) or type(fn).__name__
         self.name: str = name
         self.is_noop = options.get("type") == "noop"
         self.home: "Definition | None" = None
@@ -136,9 +138,13 @@ class Task(Edges, Generic[P, R]):
         return copy
 
     def __repr__(self) -> str:
-        given = "".join(f", {key}={value!r}" for key, value in self.options.items()
-                        if key not in ("depends_on", "doc"))
-        return f"Task({self.name!r}{given})"
+        given = self.policy_text()
+        return f"Task({self.name!r}{', ' if given else ''}{given})"
+
+    def policy_text(self) -> str:
+        """Return what was given to the decorator, as it was written."""
+        return ", ".join(f"{key}={value!r}" for key, value in self.options.items()
+                         if key not in ("depends_on", "doc"))
 
 
 @overload
@@ -276,8 +282,6 @@ def task(  # noqa: F811
     options = {key: value for key, value in locals().items()
                if key != "fn" and value is not None}
     return decorate(fn, options, open_dag.get())
-
-
 
 
 def decorate(fn: "Any", options: "dict[str, Any]", dag: "Definition | None") -> "Any":

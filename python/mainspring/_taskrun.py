@@ -100,7 +100,8 @@ class Attempt:
 
     def __repr__(self) -> str:
         code = f", error_code={self.error_code!r}" if self.error_code else ""
-        return f"Attempt({self.number}, outcome={self.outcome!r}{code})"
+        return (f"Attempt({self.number}, outcome={self.outcome!r}{code}, "
+                f"duration={shown_duration(self.duration)!r})")
 
 
 class TaskRun:
@@ -134,8 +135,8 @@ class TaskRun:
     ...         return 1 / by
     >>> with ms.testing.isolated():
     ...     ran = dag.run("2013-01-15")["divide"]
-    ...     print(ran, type(ran.exception).__name__)
-    TaskRun('divide', state='FAILED', attempts=1) ZeroDivisionError
+    ...     print(ran)
+    TaskRun('divide', state='FAILED', attempts=1, error='ZeroDivisionError: division by zero')
     """
 
     def __init__(self, run: "Run", row: "TaskRunDict") -> None:
@@ -233,4 +234,8 @@ class TaskRun:
 
     def __repr__(self) -> str:
         row = self._row
-        return f"TaskRun({self.task!r}, state={self.state!r}, attempts={row['attempt_no']})"
+        error = self.error if row["code"] else None
+        why = f", error={clip(error, 60)!r}" if error else ""
+        if row["blocked_by_task"]:
+            why = f", blocked_by={row['blocked_by_task']!r}"
+        return f"TaskRun({self.task!r}, state={self.state!r}, attempts={row['attempt_no']}{why})"

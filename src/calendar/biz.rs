@@ -1,6 +1,6 @@
 //! Business dates: the day a run's data belongs to, the interval it covers, and backfill ranges.
 //!
-//! The rules are those of time.md section 4 and model.md section 2. Dates are computed from the
+//! Dates are computed from the
 //! nominal wall time, so a run that is carried over a gap or repeated keeps its date.
 
 use std::sync::Arc;

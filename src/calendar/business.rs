@@ -1,4 +1,4 @@
-//! Business calendars: named sets of days (time.md section 5).
+//! Business calendars: named sets of days.
 //!
 //! A calendar is worked out to one bit per day of the years that schedules have. Union, minus and
 //! counting workdays are then plain bit operations, whatever the calendar was built from.

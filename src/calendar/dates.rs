@@ -8,7 +8,7 @@ use crate::model::Date;
 /// The same day some months on, or the last day of that month if it is shorter.
 ///
 /// It clamps and does not stick to month ends: 30 April - 1 month is 30 March, where Oracle and
-/// Hive say 31 (time.md section 4).
+/// Hive say 31.
 pub fn add_months(date: Date, months: i32) -> Option<Date> {
     let (year, month, day) = date.ymd();
     let index = i64::from(year) * 12 + i64::from(month) - 1 + i64::from(months);

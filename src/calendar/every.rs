@@ -1,4 +1,4 @@
-//! Interval schedules: `6h` is elapsed time, `1d` is a step of the calendar (time.md section 4).
+//! Interval schedules: `6h` is elapsed time, `1d` is a step of the calendar.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From wall-clock times to instants: what happens when clocks change (time.md section 2).
+//! From wall-clock times to instants: what happens when clocks change.
 //!
 //! The search walks the spans between clock changes. Within a span the wall clock and time run
 //! side by side, so one question to the bit sets answers it; only the two ends need rules. Sparse

@@ -121,7 +121,7 @@ impl Rule {
         self.between(from, to).count() as u64
     }
 
-    /// Where the data interval of a fire begins: the previous fire (time.md section 4).
+    /// Where the data interval of a fire begins: the previous fire.
     pub(crate) fn interval_start(&self, fire: Instant) -> Option<Fire> {
         match self {
             Rule::Every(every) => every.interval_start(fire),

@@ -18,7 +18,7 @@ pub struct Entry {
     pub end: Option<Date>,
 }
 
-/// All rules of one target. Two rules at one instant are one fire (model.md section 2).
+/// All rules of one target. Two rules at one instant are one fire.
 #[derive(Clone, Debug)]
 pub struct Timetable {
     entries: Vec<Entry>,

@@ -10,7 +10,7 @@ pub(crate) const DAY: i64 = 86_400;
 /// A reading of the wall clock, as seconds since the wall clock showed 1970-01-01T00:00:00.
 ///
 /// Two instants may show the same wall time and some wall times are never shown; only a
-/// [`Zone`](super::Zone) can tell (time.md section 2).
+/// [`Zone`](super::Zone) can tell.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize,
 )]

@@ -2,7 +2,7 @@
 //!
 //! A zone is turned into a table of its clock changes once, because a schedule asks for offsets a
 //! million times and the answer changes twice a year. The host's own zone files are never read:
-//! two machines with different files would disagree about when a run is due (time.md section 3).
+//! two machines with different files would disagree about when a run is due.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Plan;
 use super::plan::{in_this_run, local};
+use crate::calendar::Zone;
 use crate::model::spec::{read_dag, with_source};
 use crate::model::{DagDef, EdgeKind, Problem, ScheduleDef, SpecError};
 
@@ -40,6 +41,7 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         with_source(problem, source)
     });
     tasks
+        .chain(check_zone(dag))
         .chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule)))
         .collect()
 }
@@ -48,6 +50,15 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
 fn unread_tasks(dag: &DagDef, spec: &Value) -> bool {
     let given = spec.get("tasks").and_then(Value::as_array).map_or(0, Vec::len);
     given != dag.tasks.len()
+}
+
+/// A zone that no schedule would complain about.
+fn check_zone(dag: &DagDef) -> Option<Problem> {
+    if dag.schedules.iter().any(|schedule| schedule.timezone == dag.timezone) {
+        return None;
+    }
+    let problem = Zone::named(&dag.timezone).err()?;
+    Some(Problem { place: format!("{}.timezone", dag.key), ..problem })
 }
 
 /// What is wrong with a schedule's text and zone.

@@ -1,10 +1,13 @@
 //! Which instant, which business date, which interval: for a run that somebody asks for.
 //!
-//! The rules are section 2 of the metadata model. Everything follows from the request, its
+//! Everything follows from the request, its
 //! instant and the schedule; nothing here reads a clock.
 
 use crate::calendar::{BizRule, Entry, Rule, Timetable, Wall, Zone};
 use crate::model::{Date, Instant, Problem, ScheduleDef, SpecError};
+
+/// Fires that are looked at for the hint of a refusal.
+const FIRES_LOOKED_AT: usize = 10_000;
 
 /// The times of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub struct Asked {
 #[derive(Clone, Debug)]
 pub struct When {
     zone: Zone,
+    /// Days from the nominal local date to the business date where there is no schedule.
+    biz_offset: i32,
     timetable: Option<Timetable>,
 }
 
@@ -40,7 +45,11 @@ impl When {
     ///
     /// # Errors
     /// Every problem of every schedule.
-    pub fn of(timezone: &str, schedules: &[ScheduleDef]) -> Result<When, SpecError> {
+    pub fn of(
+        timezone: &str,
+        biz_offset: Option<i32>,
+        schedules: &[ScheduleDef],
+    ) -> Result<When, SpecError> {
         let mut problems = Vec::new();
         let zone = Zone::named(timezone).map_err(SpecError::from)?;
         let mut entries = Vec::new();
@@ -63,7 +72,7 @@ impl When {
         let biz = schedules.iter().find_map(|schedule| schedule.biz_offset);
         let biz = biz.map_or(BizRule::Default, BizRule::Days);
         let timetable = (!entries.is_empty()).then(|| Timetable::of(entries, biz));
-        Ok(When { zone, timetable })
+        Ok(When { zone, biz_offset: biz_offset.unwrap_or(-1), timetable })
     }
 
     /// The times of a run that is asked for at `now`.
@@ -86,7 +95,9 @@ impl When {
     /// interval's kind of date.
     fn biz_date_at(&self, at: Instant) -> Date {
         let yesterday = || self.zone.date(at).plus_days(-1);
-        let Some(timetable) = &self.timetable else { return yesterday() };
+        let Some(timetable) = &self.timetable else {
+            return self.zone.date(at).plus_days(self.biz_offset);
+        };
         if let Some(fire) = timetable.fire_at(at) {
             return timetable.biz_date(fire);
         }
@@ -99,27 +110,34 @@ impl When {
     /// The instant of the run for a business date.
     fn nominal_of(&self, date: Date) -> Result<Instant, Problem> {
         let Some(timetable) = &self.timetable else {
-            // Without a schedule: local midnight of the day after.
-            return Ok(self.midnight(date.plus_days(1)));
+            // Without a schedule: local midnight of the nominal date.
+            return Ok(self.midnight(date.plus_days(-self.biz_offset)));
         };
         let mut fires = timetable.fires_for_biz_date(date);
         let Some(first) = fires.next() else {
             let message = format!("the schedule has no run for business date {date}");
-            let hint = match timetable.after(self.midnight(date)).next() {
-                Some(fire) => format!(
-                    "the next one is for {}; give nominal_at to run it all the same",
-                    timetable.biz_date(fire)
-                ),
+            let after = timetable.after(self.midnight(date)).take(FIRES_LOOKED_AT);
+            let hint = match after.map(|fire| timetable.biz_date(fire)).find(|next| *next > date) {
+                Some(next) => {
+                    format!("the next one is for {next}; give nominal_at to run it all the same")
+                }
                 None => "give nominal_at to run it all the same".to_owned(),
             };
             return Err(Problem::new("no_fire", "biz_date", message).hint(hint));
         };
-        let more: Vec<String> = fires.take(4).map(|row| row.fire.at.to_string()).collect();
-        if more.is_empty() {
+        let named: Vec<String> =
+            fires.by_ref().take(4).map(|row| row.fire.at.to_string()).collect();
+        if named.is_empty() {
             return Ok(first.fire.at);
         }
-        let message = format!("business date {date} has several runs");
-        let hint = format!("give nominal_at, one of {}, {}", first.fire.at, more.join(", "));
+        let further = match fires.take(FIRES_LOOKED_AT).count() {
+            0 => String::new(),
+            FIRES_LOOKED_AT => " or many more".to_owned(),
+            number => format!(" or {number} more"),
+        };
+        let message = format!("the schedule has several runs for business date {date}");
+        let first = first.fire.at;
+        let hint = format!("give nominal_at, one of {first}, {}{further}", named.join(", "));
         Err(Problem::new("several_fires", "biz_date", message).hint(hint))
     }
 

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use super::Problem;
 use super::json::printable;
 
-/// A calendar date, such as a business date; ISO text outside (model.md section 1).
+/// A calendar date, such as a business date; ISO text outside.
 ///
 /// Kept as a day number because most of what happens to it is comparing and adding days. The
 /// Gregorian calendar is used throughout, also where history had another.

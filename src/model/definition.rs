@@ -30,6 +30,9 @@ pub struct DagDef {
     pub labels: Vec<String>,
     /// IANA zone of its dates where no schedule says otherwise; never empty.
     pub timezone: String,
+    /// Days from the nominal local date to the business date, where no schedule says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub biz_offset: Option<i32>,
     /// How many of its runs may be live at once.
     pub max_active_runs: u32,
     /// The file it was read from, as the author would name it.

@@ -5,7 +5,7 @@ use std::ops::{Add, Sub};
 
 use super::Date;
 
-/// An instant as the store keeps it (model.md section 1).
+/// An instant as the store keeps it.
 ///
 /// A plain number and not a type of a time crate: the kernel compares and adds instants, and only
 /// the calendar floor knows about zones.

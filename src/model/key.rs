@@ -139,7 +139,7 @@ fn named(c: char) -> String {
     if c.is_ascii_graphic() || (c as u32 > 0xff && allowed(c)) {
         format!("`{c}` (U+{number:04X})")
     } else {
-        format!("`{}` (U+{number:04X})", c.escape_unicode())
+        format!("U+{number:04X}")
     }
 }
 

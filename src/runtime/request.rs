@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::refusal::SessionError;
 use crate::engine::{Asked, NewRun, Plan, When};
 use crate::graph::Nearest;
-use crate::model::{Date, Instant, SpecError, Trigger, params};
+use crate::model::{Date, Instant, Problem, SpecError, Trigger, params};
 
 /// What a run is asked for with; what is missing is filled from the request's own instant.
 #[derive(Debug, Default)]
@@ -57,7 +57,10 @@ pub(super) fn new_run(
         biz_date: request.biz_date,
         interval: request.interval,
     };
-    let moment = cached.when.resolve(asked, now).map_err(|problem| problems.push(problem));
+    let moment = cached.when.resolve(asked, now).map_err(|problem| {
+        let place = format!("{}.{}", plan.dag, problem.place);
+        problems.push(Problem { place, ..problem });
+    });
     let mut given = request.params;
     let tasks = plan.tasks.iter().map(|task| &*task.def);
     if let Ok(moment) = &moment {

@@ -18,8 +18,9 @@ use super::refusal::SessionError;
 use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
 use super::watch::RunWatch;
 use crate::engine::{Broken, Plan, PlannedTask, RerunWhat, TaskRunRef, When, World, explain};
+use crate::model::key::{NameKind, check_name};
 use crate::model::{
-    DagDef, NodeId, NodeRow, RunId, RunState, ScopeLease, TaskRunId, TaskVersionId,
+    DagDef, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskRunId, TaskVersionId,
 };
 use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
 
@@ -166,7 +167,7 @@ impl Session {
         let plan = Plan::build(registered.id, &registered.def.key, tasks.collect())?;
         let schedules: Vec<_> = registered.schedules.into_iter().map(|(_, s)| s).collect();
         let timezone = registered.def.timezone;
-        let when = When::of(&timezone, &schedules)?;
+        let when = When::of(&timezone, registered.def.biz_offset, &schedules)?;
         let cached = Arc::new(CachedPlan { plan: Arc::new(plan), when, timezone });
         lock(&self.plans).insert(registered.def.key, Arc::clone(&cached));
         Ok(cached)
@@ -408,6 +409,7 @@ impl Session {
     /// # Errors
     /// `Store`; `Closed`.
     pub fn set_pool(&self, name: &str, slots: u32) -> Result<(), SessionError> {
+        let name = &*check_name(NameKind::Pool, name, "").map_err(SpecError::from)?;
         lock(&self.store).set_pool(name, slots, self.clock.now())?;
         self.send(Message::PoolSized(name.to_owned(), slots))
     }

@@ -56,6 +56,7 @@ pub(super) fn header(dag: &DagDef) -> DagDef {
         owner: dag.owner.clone(),
         labels: dag.labels.clone(),
         timezone: dag.timezone.clone(),
+        biz_offset: dag.biz_offset,
         max_active_runs: dag.max_active_runs,
         source_file: dag.source_file.clone(),
         schedules: Vec::new(),

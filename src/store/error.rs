@@ -124,6 +124,9 @@ pub enum StoreError {
     /// A definition is refused.
     #[error(transparent)]
     Refused(#[from] SpecError),
+    /// A question that would have changed something.
+    #[error("this statement would write, and only what reads is answered")]
+    Writes,
     /// Anything else.
     #[error("the database failed: {0}")]
     Other(String),

@@ -280,3 +280,30 @@ def test_reprs():
     assert repr(a) == "Task('a', type='noop')"
     assert repr(dag.node_of(b)) == "Node('d.b', upstream=['a'])"
     assert repr(ms.Problem("c", "p", "m")) == "Problem('c', 'p', 'm')"
+
+
+def test_an_annotation_that_does_not_fit_what_the_run_fills_in():
+    with ms.Dag("d") as dag:
+
+        @ms.task
+        def bad(biz_date: int, nominal_at: date, ctx: str): ...
+
+        @ms.task
+        def good(biz_date: str, nominal_at: "object", interval_end, ctx: ms.Context): ...
+
+        @ms.task
+        def given(biz_date: int): ...
+
+        given(biz_date=20130115)  # a value of one's own is none of the run's
+
+    with pytest.raises(ms.SpecError) as caught:
+        dag.spec()
+    assert [(p.code, p.place) for p in caught.value.problems] == [
+        ("bad_annotation", f"d.bad.{name}") for name in ("biz_date", "nominal_at", "ctx")
+    ]
+    assert "annotate it with date" in str(caught.value)
+
+
+def test_an_empty_name_is_a_mistake_and_not_the_functions():
+    with pytest.raises(ms.SpecError, match="empty"):
+        ms.Dag.from_graph("d", [""]).check()

@@ -8,6 +8,9 @@ import sqlite3
 import sys
 import threading
 import time
+import types
+from datetime import datetime
+from decimal import Decimal
 
 import mainspring as ms
 import pytest
@@ -90,6 +93,60 @@ def test_work_is_done_once_when_its_result_cannot_be_stored(make):
     assert (ran.state, ran.code) == ("FAILED", "RESULT")
     assert len(rows) == 1
     assert "cannot be stored" in ran.error
+
+
+def like(name, module, base=object, **members):
+    """An object of a class that a library would have; the library is not needed."""
+    return type(name, (base,), {"__module__": module, **members})
+
+
+@pytest.mark.parametrize(
+    ("make", "stored"),
+    [
+        (lambda: b"x", None),
+        (lambda: (1, "a"), [1, "a"]),
+        (lambda: {3, 1, 2}, [1, 2, 3]),
+        (lambda: like("Timestamp", "pandas", datetime, nanosecond=5)(2013, 1, 15), None),
+        (lambda: Decimal("1.10"), "1.10"),
+        (lambda: float("nan"), None),
+        (lambda: like("int64", "numpy", shape=(), item=lambda self: 7)(), 7),
+        (lambda: like("Model", "app", model_dump=lambda self, mode: {"a": 1})(), {"a": 1}),
+        (loop, None),
+        (lambda: (i for i in [1]), None),
+        (lambda: ["x" * 1024] * 50_000, None),
+        (object, None),
+    ],
+    ids=["bytes", "tuple", "set", "datetime with ns", "Decimal", "nan", "numpy int64", "pydantic",
+         "self-referencing list", "generator", "50 MB list", "object()"],
+)
+def test_the_work_is_never_repeated_because_of_its_result(make, stored, monkeypatch):
+    """A14: A inserts one row and returns X, B reads it."""
+    monkeypatch.setitem(sys.modules, "pydantic", types.ModuleType("pydantic"))
+    rows, read = [], []
+    with ms.Dag("d") as dag:
+
+        @ms.task(retries=3, retry_interval="1ms")
+        def a():
+            rows.append(1)
+            return make()
+
+        @ms.task
+        def b(x):
+            read.append(x)
+
+        b(a())
+
+    began = time.monotonic()
+    run = dag.run("2013-01-15")
+    assert time.monotonic() - began < 20
+    assert len(rows) == 1
+    if stored is None:
+        assert (run["a"].state, run["a"].code, run["b"].state) == ("FAILED", "RESULT", "BLOCKED")
+        assert len(run["a"].attempts) == 1
+        assert "cannot be stored" in run["a"].error
+    else:
+        assert run.state == "SUCCESS", run["a"].error
+        assert read == [stored]
 
 
 def test_coroutines():

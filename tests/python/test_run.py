@@ -96,6 +96,58 @@ def test_a_missing_required_parameter():
         dag.run("2013-01-15")
 
 
+def codes_of(call):
+    with pytest.raises(ms.SpecError) as caught:
+        call()
+    return [problem.code for problem in caught.value.problems]
+
+
+def taking(function, **fields):
+    with ms.Dag("d", **fields) as dag:
+        ms.task(function)
+    return dag
+
+
+def test_required_parameters_none_and_defaults():
+    """G01: its eleven cases, through this face."""
+    daily = {"schedule": "@daily"}
+
+    def region(region: str): ...
+    def bizdate(bizDate: date): return bizDate.isoformat()  # noqa: N803
+    def nullable(region: "str | None" = None, size: int = 5): return [region, size]
+    def wrong(size: int = "5"): ...
+    def shard(shardIndex: int, shardTotal: int): return shardIndex  # noqa: N803
+
+    # 1: required, without default, on a schedule; a date of the run is given by the run.
+    assert codes_of(taking(region, **daily).check) == ["required_without_value"]
+    assert taking(bizdate, **daily).run("2013-01-15").result("bizdate") == "2013-01-15"
+    # 2: required and missing when it is asked for: nothing is queued.
+    known = len(ms.runs())
+    assert codes_of(lambda: taking(region).run("2013-01-15")) == ["missing_parameter"]
+    assert len(ms.runs()) == known
+    # 3: None where the type allows it; a scheduled dag gets defaults like any other.
+    for fields in ({}, daily):
+        run = taking(nullable, **fields).run("2013-01-15")
+        assert run.result("nullable") == [None, 5]
+    # 4: a default that is not of its own type.
+    assert codes_of(taking(wrong).check) == ["bad_default"]
+    # 5 and 6: no such day, and not yyyy-mm-dd.
+    for text in ("2024-02-30", "2024-6-1"):
+        given = {"bizDate": text}
+        assert codes_of(lambda given=given: taking(bizdate).run(params=given)) == ["bad_date"]
+    # 7, 8 and 9: "5" is no number, 5.0 is 5, True is no number.
+    dag = taking(shard)
+    for value in ("5", True):
+        given = {"shardIndex": value, "shardTotal": 9}
+        assert codes_of(lambda given=given: dag.run(params=given)) == ["wrong_type"]
+    assert dag.run(params={"shardIndex": 5.0, "shardTotal": 9}).result("shard") == 5
+    # 10: a name that nothing takes. 11: one shard too far.
+    more = {"shardIndex": 1, "shardTotal": 9, "more": 1}
+    assert codes_of(lambda: dag.run(params=more)) == ["unknown_parameter"]
+    far = {"shardIndex": 9, "shardTotal": 9}
+    assert codes_of(lambda: dag.run(params=far)) == ["bad_shard"]
+
+
 def test_values_arrive_in_their_annotated_type():
     seen = {}
     with ms.Dag("d") as dag:
@@ -323,7 +375,7 @@ def test_how_things_show_themselves():
     run = dag.run("2013-01-15")
     assert repr(run) == "Run(1, dag='flights', biz_date='2013-01-15', state='SUCCESS')"
     assert repr(run["clean"]) == "TaskRun('clean', state='SUCCESS', attempts=1)"
-    assert repr(run["clean"].attempts[0]) == "Attempt(1, outcome='SUCCESS')"
+    assert repr(run["clean"].attempts[0]) .startswith("Attempt(1, outcome='SUCCESS', duration=")
     lines = str(run).splitlines()
     assert lines[0].startswith("run 1 of flights for 2013-01-15: SUCCESS in ")
     assert lines[1].split() == ["task", "state", "attempts", "duration", "error"]
@@ -333,6 +385,54 @@ def test_how_things_show_themselves():
     assert "http" not in html
     assert repr(ms.runs()).splitlines()[1].split()[:4] == ["1", "flights", "2013-01-15", "SUCCESS"]
     assert "flights" in ms.runs()._repr_html_()
+
+
+def test_of_many_tasks_those_that_failed_come_first():
+    with ms.Dag("many") as dag:
+
+        @ms.task
+        def good(number: int): ...
+
+        @ms.task
+        def bad():
+            raise ValueError("this one")
+
+        for number in range(70):
+            good(number)
+        ms.noop("after") << bad()
+    run = dag.run("2013-01-15")
+    lines = str(run).splitlines()
+    assert lines[0].endswith(", 1 FAILED, 1 BLOCKED")
+    assert [line.split()[0] for line in lines[2:4]] == ["bad", "after"]
+    assert lines[-1] == "... 12 more"
+    assert run._repr_html_().index("this one") < run._repr_html_().index("good_2")
+    assert repr(run["bad"]) == (
+        "TaskRun('bad', state='FAILED', attempts=1, error='ValueError: this one')"
+    )
+    assert repr(run["after"]) == "TaskRun('after', state='BLOCKED', attempts=0, blocked_by='bad')"
+    assert "1 run<" in ms.runs()._repr_html_()
+
+
+def test_a_table_of_chinese_names_is_aligned():
+    run = ms.Dag.from_graph("d", ["抽取", "b"]).run("2013-01-15")
+    lines = str(run).splitlines()
+    assert lines[2].startswith("抽取  SUCCESS")
+    assert lines[3].startswith("b     SUCCESS")
+
+
+def test_a_dag_shows_itself_as_a_table():
+    with ms.Dag("d<", schedule="@daily", timezone="Asia/Shanghai") as dag:
+
+        @ms.task(retries=2)
+        def one(): ...
+
+        @ms.task(depends_on=[one, "x.y"])
+        def two(): ...
+
+    html = dag._repr_html_()
+    assert "d&lt;, @daily, Asia/Shanghai, 2 tasks" in html
+    assert "<td" in html and "one, x.y" in html and "retries=2" in html
+    assert len(ms.Dag.from_graph("big", map(str, range(3000)))._repr_html_()) < 30_000
 
 
 def test_html_is_escaped():

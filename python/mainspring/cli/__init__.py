@@ -47,8 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str]) -> int:
     from mainspring.cli._parser import parse
+    from mainspring.cli._stop import Stop
 
-    options = parse(argv)
+    try:
+        options = parse(argv)
+    except Stop as wrong:
+        console = Console(json="--json" in argv, color=False if "--no-color" in argv else None)
+        try:
+            return _report(wrong, console)
+        finally:
+            console.close()
     color = False if options.no_color else None
     console = Console(json=options.json, color=color, verbose=options.verbose)
     try:
@@ -79,7 +87,7 @@ def _guarded(options: argparse.Namespace, console: Console) -> int:
 
 def _report(error: Exception, console: Console) -> int:
     from mainspring.cli._stop import Stop, as_dict, show_problems
-    from mainspring.errors import MainspringError, SpecError, StoreError
+    from mainspring.errors import MainspringError, SpecError
 
     code, problems = FAILED, []
     if isinstance(error, Stop):
@@ -87,11 +95,9 @@ def _report(error: Exception, console: Console) -> int:
     elif isinstance(error, SpecError):
         problems = error.problems
         message, hint = "", None
-    elif isinstance(error, StoreError):
-        message, _, hint = str(error).partition("\n")
-        hint = hint.strip().removeprefix("hint:").strip() or None
     elif isinstance(error, (MainspringError, OSError)):
-        message, hint = str(error) or type(error).__name__, None
+        message, _, hint = (str(error) or type(error).__name__).partition("\n  hint: ")
+        hint = hint or None
     else:
         message = f"{type(error).__name__}: {error}"
         hint = "this is a bug in mainspring; run it again with -v for the traceback"

@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
+
+from mainspring._table import pad, width
 
 __all__ = ["Console", "clean", "clean_block", "cut", "pad", "width"]
 
@@ -62,23 +63,6 @@ def clean_block(text: object) -> str:
     """Several lines of somebody else's text; line breaks and tabs stay, the rest is escaped."""
     lines = str(text).replace("\r\n", "\n").split("\n")
     return "\n".join("\t".join(clean(part) for part in line.split("\t")) for line in lines)
-
-
-def width(text: str) -> int:
-    """Columns that a text takes on a terminal; Chinese letters take two, accents none."""
-    if text.isascii():
-        return len(text)
-    columns = 0
-    for letter in text:
-        if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
-            continue
-        columns += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-    return columns
-
-
-def pad(text: str, columns: int) -> str:
-    """The text with spaces up to this many columns."""
-    return text + " " * (columns - width(text))
 
 
 def cut(text: str, columns: int) -> str:

@@ -236,4 +236,6 @@ def _dag_of_project(settings: Settings, name: str, console: Console) -> tuple[Da
         console.note(f"not loaded: {clean(names)}; 'mainspring check' says why")
     # Once more, by itself, and this time to stay: its tasks run in this process.
     again = _project.load_file(having[0].path)
+    if again.problems:
+        _stop_at(again, console)
     return _chosen(again, name), again.path

@@ -91,7 +91,7 @@ def _row(task: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> list[str
     if task["blocked_by_task"]:
         note = f"blocked by {task['blocked_by_task']}"
     elif task["state"] != "SUCCESS" and attempt is not None and attempt["error"] is not None:
-        kind = attempt["error_type"] or attempt["error_code"] or ""
+        kind = (attempt["error_type"] or attempt["error_code"] or "").rpartition(".")[2]
         note = f"{kind}: {attempt['error']}".strip(": ").split("\n")[0]
     elif task["state"] in BAD and task["code"]:
         note = task["code"]

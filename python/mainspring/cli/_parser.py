@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from mainspring.cli._console import clean
+from mainspring.cli._stop import Stop
+
 __all__ = ["parse"]
 
 EPILOG = """\
@@ -34,7 +37,7 @@ class Parser(argparse.ArgumentParser):
             near = get_close_matches(choice[1].strip("'\""), choices, n=1)
             message = f"unknown word {choice[1]}"
             hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(choices)}"
-        self.exit(2, f"error: {message}\n  hint: {hint}\n")
+        raise Stop(clean(message), clean(hint), 2)
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -162,6 +165,9 @@ def _parser() -> Parser:
 def _run(one: Parser) -> None:
     one.add_argument("target", nargs="?", metavar="DAG|FILE[:DAG]")
     one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
+    one.add_argument(
+        "--nominal-at", metavar="T", help="the instant it is for, where a day has several"
+    )
     one.add_argument("--from", dest="first", metavar="D", help="first of several days")
     one.add_argument("--to", dest="last", metavar="D", help="last of several days")
     one.add_argument("--keep-going", action="store_true", help="go on after a day that failed")

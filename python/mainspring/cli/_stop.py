@@ -46,7 +46,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """A hint with the known word that is most like this one."""
     from difflib import get_close_matches
 
-    words = list(known)
+    words = list(dict.fromkeys(known))
     near = get_close_matches(word, words, n=1)
     if near:
         return f"did you mean {near[0]!r}?"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from mainspring._table import duration
+
 __all__ = ["clock", "duration", "iso", "policy", "run_row", "tally"]
 
 PRIORITY = {0: "urgent", 2: "high", 5: "normal", 7: "low", 9: "idle"}
@@ -24,20 +26,6 @@ def iso(micros: int | None) -> str | None:
     if micros is None:
         return None
     return (EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
-
-
-def duration(seconds: float | None) -> str:
-    """A duration, to the digits that matter."""
-    if seconds is None:
-        return "-"
-    if seconds < 0.0995:
-        return f"{seconds * 1000:.0f}ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02}m"
 
 
 def span(begin: int | None, end: int | None) -> float | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from mainspring._time import readable
 from mainspring.cli._console import Console, clean
 from mainspring.cli._load import check_dag, dag_of_run, named_dag
 from mainspring.cli._outcome import Outcome, exit_code, read_outcome, show_outcome, show_range
@@ -32,6 +33,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.target is None:
         raise Stop("which dag?", "mainspring run DAG, or FILE, or FILE:DAG", 2)
     days = _days(options)
+    at = None if options.nominal_at is None else _instant(options, several=len(days) > 1)
     settings = settings_of(options, console)
     dag, file = named_dag(settings, options.target, console)
     _use_database(dag, options)
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     apply_pools(settings, dag.database)
     outcomes: list[Outcome] = []
     for number, day in enumerate(days, 1):
-        made = dag.run(day, params=params or None, only=only, wait=False)
+        made = dag.run(day, nominal_at=at, params=params or None, only=only, wait=False)
         outcomes.append(wait_for(made, console))
         if outcomes[-1].code and number < len(days) and not options.keep_going:
             left = len(days) - number
@@ -100,6 +102,21 @@ def _days(options: argparse.Namespace) -> list[str | None]:
     return list(_each_day(first, last))
 
 
+def _instant(options: argparse.Namespace, *, several: bool) -> datetime:
+    """The instant of ``--nominal-at``, which one run has."""
+    if several:
+        raise Stop("--nominal-at is one instant, --from and --to are several days", None, 2)
+    text = options.nominal_at
+    try:
+        at = datetime.fromisoformat(readable(text))
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        hint = "an instant has a zone: 2013-01-15T02:30:00Z, or 2013-01-15T02:30:00-05:00"
+        raise Stop(f"--nominal-at is no instant: {clean(text)!r}", hint, 2)
+    return at
+
+
 def _each_day(first: date, last: date) -> Iterator[str]:
     for number in range((last - first).days + 1):
         yield (first + timedelta(days=number)).isoformat()
@@ -118,6 +135,7 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
         target, which = which, "last"  # 'run --resume flights'
     for value, option in (
         (options.biz_date, "--biz-date"),
+        (options.nominal_at, "--nominal-at"),
         (options.first, "--from"),
         (options.last, "--to"),
         (options.only, "--only"),

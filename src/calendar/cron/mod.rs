@@ -1,4 +1,4 @@
-//! Cron expressions: one language, its dialect chosen by the number of fields (time.md section 1).
+//! Cron expressions: one language, its dialect chosen by the number of fields.
 //!
 //! | fields | dialect |
 //! | --- | --- |
@@ -94,7 +94,7 @@ impl Cron {
     }
 
     /// Whether the hours are all 24, however written: such a schedule follows elapsed time and
-    /// not the wall clock (time.md section 2, rule 1).
+    /// not the wall clock.
     pub fn every_hour(&self) -> bool {
         self.times.hours == fields::all(0, 23) as u32
     }

@@ -8,7 +8,7 @@
 //! | `$[last_day(yyyyMMdd)]` | yesterday(!), as in its documentation |
 //!
 //! `year_week` uses the year of the ISO week, where DolphinScheduler joins the calendar year and
-//! is wrong around New Year; that is not copied (time.md section 4).
+//! is wrong around New Year; that is not copied.
 
 use super::expr::{Base, Expr, Form, Move, Time};
 use super::pattern::Pattern;

@@ -2,7 +2,7 @@
 //!
 //! A text is read once, when its task is registered, and everything unknown is refused then. It is
 //! rendered from the run's nominal time, business date and zone and never from a clock, so retries
-//! and backfills give the same text (time.md section 4, model.md section 4). There is one pass: what
+//! and backfills give the same text. There is one pass: what
 //! comes out of a value is never read again.
 //!
 //! `$${` and `$$[` stand for `${` and `$[`; every other dollar is left alone.

@@ -117,6 +117,9 @@ pub(crate) fn check_given(dag: &DagDef, place: &str) -> Vec<Problem> {
     problems
 }
 
+/// Parameters that a hint lists.
+const SHOWN: usize = 8;
+
 /// A name that no parameter has.
 pub(super) fn unknown<'a>(
     name: &str,
@@ -125,8 +128,11 @@ pub(super) fn unknown<'a>(
 ) -> Problem {
     let message = format!("there is no parameter `{}`", printable(name));
     let problem = Problem::new("unknown_parameter", place, message);
-    match nearest(name, known) {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(name, known.iter().copied()) {
         Some(like) => problem.hint(format!("did you mean `{like}`?")),
+        None if known.is_empty() => problem.hint("the dag takes no parameters"),
+        None if known.len() <= SHOWN => problem.hint(format!("there is `{}`", known.join("`, `"))),
         None => problem,
     }
 }

@@ -80,6 +80,7 @@ fn typed(param: &Param, value: &Value, place: &str) -> Result<Value, Problem> {
 fn wrong(param: &Param, value: &Value, place: &str) -> Problem {
     let found = match value {
         Value::Array(_) | Value::Object(_) => kind_of(value).to_owned(),
+        Value::Null | Value::Bool(_) => shown(value),
         _ => format!("{} {}", kind_of(value), shown(value)),
     };
     let problem = Problem::new(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::policy::Layer;
-use super::reader::{Problems, Reader, printable};
+use super::reader::{Problems, Reader, printable, with_source};
 use super::task::Around;
 use super::{MOST_TASKS, policy, schedule, task};
 use crate::model::key::{NameKind, check_name};
@@ -64,7 +64,8 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
     let pools = pools(r);
     let own = defaults(r, "defaults", pools.as_ref());
     let project = defaults(r, "project_defaults", pools.as_ref());
-    let schedules = schedule::read(r, &timezone);
+    let biz_offset = schedule::biz_offset(r);
+    let schedules = schedule::read(r, &timezone, biz_offset);
     let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], pools };
     let tasks = tasks(r, &around);
     resources(r, &tasks);
@@ -75,13 +76,17 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
         owner,
         labels,
         timezone,
+        biz_offset,
         max_active_runs,
         source_file,
         schedules,
         tasks,
     };
     for problem in params::check_given(&dag, place) {
-        r.push(problem);
+        let of = |task: &&TaskDef| problem.place.starts_with(&format!("{place}.{}.", task.name));
+        let task =
+            dag.tasks.iter().find(|task| problem.code == "required_without_value" && of(task));
+        r.push(with_source(problem, task.and_then(|task| task.source.as_deref())));
     }
     Some(dag)
 }

@@ -24,12 +24,16 @@ struct Bounds {
 }
 
 /// All schedules of a dag.
-pub(super) fn read(r: &mut Reader<'_, '_>, timezone: &str) -> Vec<ScheduleDef> {
+pub(super) fn read(
+    r: &mut Reader<'_, '_>,
+    timezone: &str,
+    biz_offset: Option<i32>,
+) -> Vec<ScheduleDef> {
     let bounds = Bounds {
         timezone: timezone.to_owned(),
         start_date: r.date("start_date"),
         end_date: r.date("end_date"),
-        biz_offset: biz_offset(r),
+        biz_offset,
     };
     in_order(r, bounds.start_date, bounds.end_date);
     let field = match (r.get("schedule"), r.get("schedules")) {
@@ -156,7 +160,8 @@ pub(super) fn timezone(r: &mut Reader<'_, '_>, field: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn biz_offset(r: &mut Reader<'_, '_>) -> Option<i32> {
+/// Days from the nominal local date to the business date.
+pub(super) fn biz_offset(r: &mut Reader<'_, '_>) -> Option<i32> {
     r.int("biz_offset", -FARTHEST, FARTHEST).and_then(|days| i32::try_from(days).ok())
 }
 

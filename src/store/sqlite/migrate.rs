@@ -47,8 +47,8 @@ impl Identity {
         }
         if self.application_id != APPLICATION_ID {
             let reason = format!(
-                "it is a SQLite database of another program (application id {:#x}, {} tables and \
-                 indexes)",
+                "it is a SQLite database of another program (application id {:#x}; tables \
+                 and indexes: {})",
                 self.application_id, self.tables
             );
             return Err(StoreError::Foreign { path: path.into(), reason });

@@ -36,12 +36,15 @@ impl SqliteStore {
     /// Answers one statement that only reads.
     ///
     /// # Errors
-    /// `StoreError::Other` with what SQLite says of the text; also where it would write.
+    /// `StoreError::Writes` where it would write; `Other` with what SQLite says of the text.
     pub fn ask(&self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError> {
         let conn = self.connection();
-        let answer = || -> Result<Table, Fault> {
+        let answer = || -> Result<Option<Table>, Fault> {
             conn.pragma_update(None, "query_only", true)?;
             let mut statement = conn.prepare(text)?;
+            if !statement.readonly() {
+                return Ok(None);
+            }
             let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
             let parameters = parameters.iter().map(bound);
             let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
@@ -50,12 +53,13 @@ impl SqliteStore {
                 let cells = (0..table.columns.len()).map(|at| row.get_ref(at).map(cell));
                 table.rows.push(cells.collect::<Result<_, _>>()?);
             }
-            Ok(table)
+            Ok(Some(table))
         };
         let answered = answer();
         // The connection serves other questions too, some of which open the file for writing.
         let reset = conn.pragma_update(None, "query_only", false).map_err(Fault::from);
-        answered.and_then(|table| reset.map(|()| table)).map_err(|fault| self.place.store(fault))
+        let answered = answered.and_then(|table| reset.map(|()| table));
+        answered.map_err(|fault| self.place.store(fault))?.ok_or(StoreError::Writes)
     }
 }
 

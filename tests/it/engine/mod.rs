@@ -4,6 +4,7 @@ pub mod bench;
 mod blocking;
 mod explaining;
 mod large;
+mod moments;
 mod queue;
 mod retries;
 mod stops;

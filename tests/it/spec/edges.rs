@@ -79,6 +79,7 @@ fn edges_that_are_written_wrong() {
     assert_eq!(check_dag(&future).unwrap().tasks[1].dependencies[0].offset_to, 1);
 }
 
+/// Scenario C23: the same edge twice is one edge, or refused where the kinds differ.
 #[test]
 fn one_upstream_has_one_rule_a_period() {
     let weak = json!([{"upstream": "extract", "kind": "WEAK"}]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainspring::store::{SqliteOptions, SqliteStore, Store, StoreError};
+use mainspring::store::{SqlValue, SqliteOptions, SqliteStore, Store, StoreError};
 use rusqlite::Connection;
 
 use super::support::file::{Folder, open};
@@ -154,4 +154,19 @@ fn a_full_disk_undoes_the_batch_and_the_store_goes_on() {
     limit(&store, pages + 10_000);
     store.commit(&full).unwrap();
     assert_eq!(store.journal(run.row.id).unwrap().len(), 1);
+}
+
+#[test]
+fn a_question_that_would_write_is_none() {
+    let folder = Folder::new();
+    let mut store = open(folder.file("store.db"));
+    store.register(&[flights()], at(0)).unwrap();
+    for text in ["DELETE FROM task", "CREATE TABLE t (a)", "UPDATE dag SET key = 'x'"] {
+        assert!(matches!(store.ask(text, &[]), Err(StoreError::Writes)), "{text}");
+    }
+    let table = store.ask("SELECT count(*) AS n FROM task", &[]).unwrap();
+    assert_eq!(
+        (table.columns, table.rows),
+        (vec!["n".to_owned()], vec![vec![SqlValue::Integer(3)]])
+    );
 }

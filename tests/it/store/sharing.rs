@@ -1,6 +1,6 @@
 //! Several stores on one file at once. Nobody ever reads "database is locked".
 
-use std::sync::{Barrier, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -126,6 +126,38 @@ fn a_long_reader_holds_up_nobody_and_sees_one_moment() {
     assert_eq!(count(&reader), 1);
     reader.execute_batch("COMMIT").unwrap();
     assert_eq!(count(&reader), 50);
+}
+
+/// Scenario C23: two clients save at one time, and what they save closes a circle together.
+/// A dag with an edge to another is refused before it comes here, until such edges run; the check
+/// inside the transaction is there all the same.
+#[test]
+fn of_two_edges_that_close_a_circle_together_one_wins() {
+    let folder = Folder::new();
+    let path = folder.file("store.db");
+    for round in 0..20 {
+        let (a, b) = (format!("a{round}"), format!("b{round}"));
+        let both = [dag(&a, vec![task("x", &[])]), dag(&b, vec![task("x", &[])])];
+        open(&path).register(&both, at(0)).unwrap();
+        let start = Arc::new(Barrier::new(2));
+        let clients = [(&a, &b), (&b, &a)].map(|(mine, other)| {
+            let (path, start) = (path.clone(), Arc::clone(&start));
+            let closing = dag(mine, vec![task("x", &[&format!("{other}.x")])]);
+            thread::spawn(move || {
+                let mut store = open(&path);
+                start.wait();
+                store.register(&[closing], at(1)).map(|_| ())
+            })
+        });
+        let answers = clients.map(|client| client.join().unwrap());
+        let won = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(won, 1, "{answers:?}");
+        let lost = answers.into_iter().find_map(Result::err).unwrap();
+        assert!(
+            matches!(&lost, StoreError::Refused(error) if error.0[0].code == "cycle"),
+            "{lost:?}"
+        );
+    }
 }
 
 #[test]

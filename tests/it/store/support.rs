@@ -52,6 +52,7 @@ pub fn dag(key: &str, tasks: Vec<TaskDef>) -> DagDef {
         owner: None,
         labels: Vec::new(),
         timezone: "UTC".into(),
+        biz_offset: None,
         max_active_runs: 16,
         source_file: None,
         schedules: Vec::new(),

@@ -120,6 +120,12 @@ class TestCheck:
         assert told.code == 1
         assert "dags/b.py: dag 'flights' is also in dags/a.py [duplicate_dag]" in told.out
 
+    def test_two_dags_of_one_name_in_one_file_do_not_run(self, project: Project) -> None:
+        text = "import mainspring as ms\n" + 2 * "ms.Dag.from_graph('same', ['a'])\n"
+        project.write("dags/a.py", text)
+        assert "2 dags are named 'same' [duplicate_dag]" in project("check").out
+        assert project("run", "same").code == 1
+
     def test_paths(self, project: Project) -> None:
         project.write("dags/bad.py", "x = (")
         project.write("elsewhere/flights.py", FLIGHTS)

@@ -180,6 +180,11 @@ class TestLoading:
         assert "b.py" in problem.place
         assert "a.py" in problem.message
 
+    def test_one_name_twice_in_a_file(self, write: Write) -> None:
+        (problem,) = load_file(write("a.py", 2 * ONE.format(name="same"))).problems
+        assert problem.code == "duplicate_dag"
+        assert "2 dags are named 'same'" in problem.message
+
     def test_what_the_file_changes_is_put_back(self, write: Write, tmp_path: Path) -> None:
         write("other/x.txt", "")
         text = """

@@ -173,6 +173,34 @@ class TestRun:
         assert told.code != 0
         assert "first" in told.err
 
+    def test_one_of_several_fires_of_a_day(self, project: Project) -> None:
+        project.write(
+            "dags/hourly.py",
+            """
+            import mainspring as ms
+            with ms.Dag("hourly", schedule="0 * * * *") as dag:
+                @ms.task
+                def t(nominal_at) -> str:
+                    return nominal_at.isoformat()
+            """,
+        )
+        told = project("run", "hourly", "--biz-date", "2013-01-15")
+        assert told.code == 1
+        assert "give nominal_at, one of 2013-01-15T01:00:00Z" in told.err
+        told = project("run", "hourly", "--nominal-at", "2013-01-15T03:00:00Z", "--json")
+        assert told.code == 0, told
+        assert told.json["runs"][0]["run"]["nominal_at"] == "2013-01-15T03:00:00Z"
+        assert told.json["runs"][0]["run"]["biz_date"] == "2013-01-15"
+        for text in ("2013-01-15", "x", "2013-01-15T03:00:00"):
+            told = project("run", "hourly", "--nominal-at", text)
+            assert told.code == 2
+            assert "2013-01-15T02:30:00Z" in told.err
+        told = project(
+            "run", "hourly", "--nominal-at", "2013-01-15T03:00:00Z",
+            "--from", "2013-01-15", "--to", "2013-01-16",
+        )
+        assert told.code == 2
+
     def test_several_days(self, project: Project) -> None:
         project.write("dags/flights.py", FLIGHTS)
         told = project("run", "flights", "--from", "2013-02-27", "--to", "2013-03-01", "--json")

@@ -61,6 +61,17 @@ def test_an_option_may_stand_on_either_side(project: Project) -> None:
         assert told.json["values"]["slots"] == {"value": 32, "from": "default"}
 
 
+def test_usage_is_told_as_json_where_that_is_asked_for(project: Project) -> None:
+    for words in (["bogus", "--json"], ["--json", "run", "--bad"], ["--json"]):
+        told = project(*words)
+        assert told.code == 2
+        assert told.json["error"]
+        assert told.json["hint"]
+    told = project("check", "nowhere.py", "--json")
+    assert told.code == 1
+    assert told.json["problems"]
+
+
 def test_config_show(project: Project) -> None:
     project.write("mainspring.toml", 'slots = 4\n[pools]\n"仓库" = 2\n[defaults]\nretries = 1\n')
     told = project("config", "show", "--database", "x.db", MAINSPRING_LOG_LEVEL="info")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -100,6 +101,33 @@ def test_a_chain_of_100_000_is_checked(database):
     print(f"chain of 100,000 checked twice: {took:.1f} s")
     assert len(str(caught.value)) < 100_000
     assert took < 120
+
+
+def test_waiting_costs_nothing(database):
+    """K01: twenty thousand tasks that wait take less than a twentieth of a processor."""
+    go = threading.Event()
+    nodes, _ = chain(20_000)
+    dag = ms.Dag.from_graph("waiting", nodes)
+
+    @dag.task
+    def root():
+        go.wait(60)
+
+    for each in nodes:
+        dag._nodes[each].upstream["waiting.root"] = None
+    run = dag.run("2020-01-01", wait=False)
+    try:
+        tools.until(lambda: run["root"].state == "RUNNING")
+        time.sleep(0.5)
+        began, cpu = time.monotonic(), time.process_time()
+        time.sleep(3)
+        share = (time.process_time() - cpu) / (time.monotonic() - began)
+    finally:
+        go.set()
+    print(f"20,000 waiting: {share:.1%} of a processor")
+    assert share < 0.05
+    assert run.wait(120)
+    assert run.state == "SUCCESS"
 
 
 def below_a_failure(name, nodes, edges):
