@@ -23,11 +23,24 @@ def refuse(code: str, place: str, message: str, hint: "str | None" = None) -> "N
     raise SpecError(Problem(code, place, message, hint))
 
 
-def default_zone() -> str:
-    """Return the project's zone, or UTC."""
+def zone_or_default(zone: "str | None") -> str:
+    """Return the zone, or without one the project's, or UTC."""
+    if zone is not None:
+        return zone
     from mainspring._config import settings
 
     return settings().timezone or "UTC"
+
+
+def text_of(place: str, value: "Any") -> str:
+    """Return text that the core can read."""
+    if not isinstance(value, str):
+        refuse("wrong_type", place, f"expected text, found {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        refuse("syntax", place, "the text has a lone surrogate")
+    return value
 
 
 def date_of(value: "Any") -> "str | None":

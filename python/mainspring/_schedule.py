@@ -1,5 +1,7 @@
 """Rules as a dag has them, the business dates of their fires, and text rendered for one of them."""
 
+from mainspring._rule import MOST
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,7 +68,7 @@ def timetable(
     """Return the core's timetable of a schedule, its entries, and the zone of its dates."""
     from mainspring import _mainspring as core
     from mainspring._definition import Definition
-    from mainspring._moment import default_zone, refuse
+    from mainspring._moment import refuse, text_of, zone_or_default
     from mainspring._rule import Rule
 
     offset = None if biz_offset is None else str(biz_offset)
@@ -87,7 +89,7 @@ def timetable(
             offset = str(own[0]) if own else None
         return core.Timetable(entries, offset, days), entries, entries[0][0].timezone
     if isinstance(schedule, str):
-        rule = core.Rule.written(schedule, default_zone())
+        rule = core.Rule.written(text_of("schedule", schedule), zone_or_default(None))
     elif isinstance(schedule, Rule):
         rule = schedule._core
     else:
@@ -127,7 +129,7 @@ def biz_dates(
     Raises
     ------
     SpecError
-        ``bad_range`` where the range ends before it begins.
+        ``bad_range`` where the range ends before it begins, ``too_many`` beyond a million fires.
 
     Examples
     --------
@@ -140,7 +142,12 @@ def biz_dates(
     """
     table, _, zone = timetable(schedule, biz_offset, calendar)
     known = iso_date if calendar is None else calendar._known
-    rows = table.backfill(known(start), known(end))
+    rows = table.backfill(known(start), known(end), MOST + 1)
+    if len(rows) > MOST:
+        from mainspring._moment import refuse
+
+        refuse("too_many", "biz_dates", f"there are more than {MOST:,} fires",
+               "ask for fewer days at a time")
     return list(_dated(rows, zone))
 
 
@@ -206,13 +213,13 @@ def render(
     'dt=2024-02-29 month=202402'
     """
     from mainspring._mainspring import render as core
-    from mainspring._moment import default_zone, instant_in, moment, wall_of
+    from mainspring._moment import instant_in, moment, text_of, wall_of, zone_or_default
 
     at = moment(nominal_at)
-    zone = timezone or getattr(at.tzinfo, "key", None) or default_zone()
+    zone = zone_or_default(getattr(at.tzinfo, "key", None) if timezone is None else timezone)
     aware = at.tzinfo is not None and at.utcoffset() is not None
     return core(
-        text,
+        text_of("text", text),
         zone,
         instant_in(zone, at),
         None if aware else wall_of(at),

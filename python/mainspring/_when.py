@@ -53,9 +53,9 @@ def cron(
     never
     """
     from mainspring._mainspring import Rule as Core
-    from mainspring._moment import default_zone
+    from mainspring._moment import text_of, zone_or_default
 
-    core = Core.cron(_text("cron", expression), timezone or default_zone(), gap, fold)
+    core = Core.cron(text_of("cron", expression), zone_or_default(timezone), gap, fold)
     options = {"gap": gap} if gap != "carry" else {}
     options |= {"fold": fold} if fold != "first" else {}
     return Rule(expression, core, timezone is not None, options)
@@ -91,13 +91,13 @@ def every(
     ['2024-02-29', '2024-03-31', '2024-04-30']
     """
     from mainspring._mainspring import Rule as Core
-    from mainspring._moment import default_zone, instant_in, shown_in
+    from mainspring._moment import instant_in, shown_in, text_of, zone_or_default
 
-    zone = timezone or default_zone()
+    zone = zone_or_default(timezone)
     if not isinstance(step, str):
         step = _seconds(step)
     first = None if anchor is None else instant_in(zone, anchor)
-    core = Core.every(_text("every", step), first, zone)
+    core = Core.every(text_of("every", step), first, zone)
     options = {} if first is None else {"anchor": shown_in(zone, [first])[0].isoformat()}
     return Rule(step, core, timezone is not None, options)
 
@@ -125,9 +125,9 @@ def at(instants: "When | Iterable[When]", timezone: "str | None" = None) -> Rule
     ['2024-06-01 09:00:00+02:00']
     """
     from mainspring._mainspring import Rule as Core
-    from mainspring._moment import default_zone, instant_in, refuse, shown_in
+    from mainspring._moment import instant_in, refuse, shown_in, zone_or_default
 
-    zone = timezone or default_zone()
+    zone = zone_or_default(timezone)
     single = isinstance(instants, str) or hasattr(instants, "isoformat")
     given: Any = [instants] if single else list(instants)  # type: ignore[arg-type]
     if not given:
@@ -138,19 +138,6 @@ def at(instants: "When | Iterable[When]", timezone: "str | None" = None) -> Rule
     shown = ",".join(each.isoformat() for each in shown_in(zone, [
         each for each, _ in core.between(-(2**63), 2**63 - 1)]))
     return Rule(shown, core, timezone is not None, {})
-
-
-def _text(place: str, value: "Any") -> str:
-    from mainspring._moment import refuse
-
-    if not isinstance(value, str):
-        refuse("wrong_type", place, f"expected text, found {type(value).__name__}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        refuse("syntax", place, "the text has a lone surrogate")
-    text: str = value
-    return text
 
 
 def _seconds(step: "timedelta") -> str:

@@ -57,12 +57,22 @@ impl Timetable {
         self.rows(py, Instant(start), Instant(end), limit.unwrap_or(usize::MAX))
     }
 
-    /// The fires whose business dates lie in a range, both ends included.
-    fn backfill(&self, py: Python<'_>, first: &str, last: &str) -> PyResult<Vec<Row>> {
+    /// The fires whose business dates lie in a range, both ends included, at most `limit`.
+    #[pyo3(signature = (first, last, limit = None))]
+    fn backfill(
+        &self,
+        py: Python<'_>,
+        first: &str,
+        last: &str,
+        limit: Option<usize>,
+    ) -> PyResult<Vec<Row>> {
         let parse = |text| Date::parse(text).map_err(|problem| errors::spec(problem.into()));
         let (first, last) = (parse(first)?, parse(last)?);
-        py.detach(|| Ok(self.inner.backfill(first, last)?.map(|row| self.row(row.fire)).collect()))
-            .map_err(|problem: crate::model::Problem| errors::spec(problem.into()))
+        py.detach(|| {
+            let rows = self.inner.backfill(first, last)?.take(limit.unwrap_or(usize::MAX));
+            Ok(rows.map(|row| self.row(row.fire)).collect())
+        })
+        .map_err(|problem: crate::model::Problem| errors::spec(problem.into()))
     }
 
     /// The data interval of the fire at an instant: (start, end).

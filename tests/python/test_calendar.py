@@ -197,6 +197,8 @@ def test_a_step_may_be_a_timedelta():
     (lambda: ms.cron("@daily", gap="jump"), "unknown_choice"),
     (lambda: ms.cron("@daily", fold="none"), "unknown_choice"),
     (lambda: ms.cron("@daily", timezone="Asia/Beijing"), "unknown_zone"),
+    (lambda: ms.cron("@daily", timezone=""), "unknown_zone"),
+    (lambda: ms.render(None, nominal_at="2024-01-01"), "wrong_type"),
     (lambda: ms.every("0h"), "bad_step"),
     (lambda: ms.every("soon"), "syntax"),
     (lambda: ms.every(7), "wrong_type"),
@@ -293,6 +295,14 @@ def test_business_dates_of_text_and_of_many_fires_a_day():
     assert [(str(day), str(at)) for day, at in rows] == [
         ("2024-01-01", "2024-01-01 12:00:00+00:00"), ("2024-01-01", "2024-01-02 00:00:00+00:00")]
     assert len(ms.biz_dates("every 6h", date(2024, 1, 1), date(2024, 1, 2))) == 8
+
+
+def test_a_range_of_too_many_runs_is_refused(monkeypatch):
+    monkeypatch.setattr("mainspring._schedule.MOST", 100)
+    assert len(ms.biz_dates("0 * * * *", "2024-01-01", "2024-01-04")) == 96
+    with pytest.raises(ms.SpecError) as caught:
+        ms.biz_dates("0 * * * *", "2024-01-01", "2024-01-05")
+    assert caught.value.code == "too_many"
 
 
 # Text for a run

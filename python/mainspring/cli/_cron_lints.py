@@ -78,7 +78,8 @@ def _written(raw: list[str], fields: Fields, at: int) -> Iterator[Problem]:
     plain = re.sub(r"/\d+|#\d", "", raw[5])
     numbers = [int(number) for number in re.findall(r"\d+", plain)]
     if numbers:
-        number, first = numbers[0], 1 if fields.quartz else 0
+        # Quartz has no 0, so another number shows the difference better.
+        number, first = next(filter(None, numbers), 7), 1 if fields.quartz else 0
         here, there = WEEKDAYS[(number - first) % 7], WEEKDAYS[(number - 1 + first) % 7]
         named = re.sub(r"(?<![/#\d])\d+", lambda n: WEEKDAYS[(int(n[0]) - first) % 7], raw[5])
         other = "5" if fields.quartz else "6 or 7" if at == 0 else "6 或 7"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mainspring import _mainspring as core
+from mainspring._moment import text_of
 from mainspring.cli._console import Console
 from mainspring.cli._cron_fields import Fields, fields_of
 from mainspring.errors import Problem, SpecError
@@ -14,7 +15,7 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Print the expression in the other dialect, or say why there is none."""
-    rule = core.Rule.cron(options.expression, "UTC")
+    rule = core.Rule.cron(text_of("cron", options.expression), "UTC")
     made = rule.canonical
     if rule.dialect != options.to:
         fields = fields_of(rule)

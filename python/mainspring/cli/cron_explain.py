@@ -6,6 +6,7 @@ import argparse
 from importlib import import_module
 
 from mainspring import _mainspring as core
+from mainspring._moment import text_of
 from mainspring.cli._console import Console, clean
 from mainspring.cli._cron_fields import fields_of
 from mainspring.cli._cron_lints import lints
@@ -18,7 +19,7 @@ LANGUAGES = {"en": "_cron_english", "zh": "_cron_chinese"}
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Print an expression in words, and what in it is probably not meant."""
-    rule = core.Rule.cron(options.expression, "UTC")
+    rule = core.Rule.cron(text_of("cron", options.expression), "UTC")
     fields = fields_of(rule)
     words = import_module(f"mainspring.cli.{LANGUAGES[options.lang]}").sentence(fields)
     found = lints(rule, options.expression, fields, options.lang)

@@ -79,7 +79,7 @@ def _asked(options: argparse.Namespace, settings: Settings, console: Console) ->
         zone = options.tz or settings.timezone or "UTC"
         if options.tz:
             _known_zone(zone)
-        rule = core.Rule.written(options.target, zone)
+        rule = core.Rule.written(_moment.text_of("schedule", options.target), zone)
         table = core.Timetable([(rule, None, None)])
         return Asked(options.target.strip(), rule.timezone, table, [(rule, table)])
     from mainspring.cli._load import named_dag

@@ -160,6 +160,7 @@ def test_an_expression_in_words(expression: str, in_english: str, in_chinese: st
     ("0 2 * * */2", []),
     ("0 2 * * 1-5", ["weekday_numbers"]),
     ("0 0 2 ? * 2#1", ["weekday_numbers"]),
+    ("0 2 * * 0", ["weekday_numbers"]),
     ("* 2 * * *", ["every_minute"]),
     ("* * 2 * * ?", ["every_second"]),
     ("1 * 1 * *", ["every_hour"]),
