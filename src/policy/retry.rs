@@ -160,7 +160,10 @@ impl Retry<'_> {
             (Ended::Timeout, Some(why)) => Verdict::Timeout(why),
             (_, Some(why)) => Verdict::Failed(why),
             (Ended::Failed(_) | Ended::Timeout, None) => wait(used.failures),
-            (Ended::Lost, None) => wait(used.losses),
+            // The first loss is the worker's fault more often than the task's, and whoever takes the
+            // run up is waiting: no delay. From the second on it is treated as the task's.
+            (Ended::Lost, None) if used.losses <= 1 => Verdict::Wait(0),
+            (Ended::Lost, None) => wait(used.losses - 1),
             (Ended::Interrupted | Ended::Preempted, None) => Verdict::Again,
         }
     }

@@ -45,8 +45,11 @@ fn a_task_that_must_not_repeat_ends_at_its_first_failure() {
 fn losses_have_a_budget_of_their_own() {
     // Two attempts may be lost, and the second ends it; the one that may fail is untouched.
     let world = "a : max=1 losses=2 fixed=1000 on=X";
-    check(world, &["a lost"], "a=RETRY_WAIT#1(LOST) run=RUNNING");
-    check(world, &["a lost", "+1", "a lost"], "a=FAILED#2(LOST) run=FAILED");
+    check(world, &["a lost"], "a=RUNNING#2 run=RUNNING");
+    check(world, &["a lost", "a lost"], "a=FAILED#2(LOST) run=FAILED");
+    let patient = "a : max=1 losses=3 fixed=1000";
+    check(patient, &["a lost", "a lost"], "a=RETRY_WAIT#2(LOST) run=RUNNING");
+    check(patient, &["a lost", "a lost", "+1"], "a=RUNNING#3 run=RUNNING");
     check(world, &["nodelost", "+1"], "a=RUNNING#2 run=RUNNING");
     check(world, &["crash", "+1", "a fail X"], "a=FAILED#2(X) run=FAILED");
 }

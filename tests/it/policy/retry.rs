@@ -48,12 +48,13 @@ fn table() {
         (once, RESET, 1, 0, failed(Why::Attempts)),
         (Retry { max_attempts: 0, ..RETRY }, RESET, 1, 0, failed(Why::Attempts)),
         (RETRY, Failed(&[]), 1, 0, Wait(10_000)),
-        // Losses have a budget and a delay of their own, whatever the filter says.
-        (RETRY, Lost, 0, 1, Wait(10_000)),
-        (RETRY, Lost, 3, 2, Wait(20_000)),
+        // Losses have a budget and a delay of their own, whatever the filter says: none after the
+        // first, then as after failures.
+        (RETRY, Lost, 0, 1, Wait(0)),
+        (RETRY, Lost, 3, 2, Wait(10_000)),
         (RETRY, Lost, 0, 3, failed(Why::Losses)),
-        (once, Lost, 0, 2, Wait(20_000)),
-        (on(&[]), Lost, 0, 2, Wait(20_000)),
+        (once, Lost, 0, 2, Wait(10_000)),
+        (on(&[]), Lost, 0, 2, Wait(10_000)),
         (on(&["TIMEOUT"]), Lost, 0, 3, failed(Why::Losses)),
         (Retry { max_losses: 0, ..RETRY }, Lost, 0, 1, failed(Why::Losses)),
         // Being asked to stop costs nothing.
@@ -101,7 +102,7 @@ fn a_task_that_kills_its_worker_starts_three_times() {
             end => break assert_eq!(end, Verdict::Failed(Why::Losses)),
         }
     }
-    assert_eq!((starts, delays), (3, vec![10_000, 20_000]));
+    assert_eq!((starts, delays), (3, vec![0, 10_000]));
 }
 
 #[test]
@@ -128,6 +129,7 @@ proptest! {
                 _ => { used.losses += 1; Ended::Lost }
             };
             match retry.judge(ended, used, 1, starts) {
+                Verdict::Wait(0) => prop_assert!(end == 2 && used.losses == 1),
                 Verdict::Wait(ms) => prop_assert!(ms >= 10_000),
                 Verdict::Failed(_) | Verdict::Timeout(_) => break,
                 Verdict::Again => prop_assert!(false, "not for these"),

@@ -67,3 +67,33 @@ fn a_run_whose_process_lives_is_not_taken_from_it() {
     assert!(refused.to_string().contains("has ended as SUCCESS"), "{refused}");
     sound(&folder);
 }
+
+/// Nobody waits out a delay for a process that was killed: the first loss has none.
+#[test]
+fn what_was_lost_begins_again_at_once() {
+    let folder = Folder::new("lost");
+    let first = Desk::open(&folder);
+    first.register(chain());
+    let (go, gate) = crossbeam_channel::bounded::<()>(1);
+    let run = first.submit(&Arc::new(Host::default().on("a", move |_, _| {
+        let _ = gate.recv();
+        returned(None)
+    })));
+    first.until(run, State::Running, 1);
+    first.vanish();
+
+    let second = Desk::open(&folder);
+    second.session.resume(run, Arc::new(Host::default())).unwrap();
+    second.wait(run);
+    let name = |n: &str| n.to_owned();
+    assert_eq!(
+        states(&folder, run),
+        [
+            (name("a"), State::Success, 2),
+            (name("b"), State::Success, 1),
+            (name("c"), State::Success, 1)
+        ]
+    );
+    sound(&folder);
+    drop(go);
+}
