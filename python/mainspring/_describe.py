@@ -66,7 +66,16 @@ def _type_name(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
-    return _clean(str(error), MESSAGE_LIMIT)
+    return _clean(str(error) or _unsaid(error), MESSAGE_LIMIT)
+
+
+def _unsaid(error: BaseException) -> str:
+    """What a stop of ours means; it is raised in another thread, which can give it no words."""
+    from mainspring.errors import AttemptCanceled, AttemptTimeout
+
+    if isinstance(error, AttemptTimeout):
+        return "it ran longer than its timeout"
+    return "it was asked to stop" if isinstance(error, AttemptCanceled) else ""
 
 
 def _code(error: BaseException) -> str:

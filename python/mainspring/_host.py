@@ -67,7 +67,7 @@ def work(worker: "Worker") -> None:
         except BaseException as error:  # noqa: BLE001 - as above
             ended.failed(error)
         # What a handler was given and returned must not live on while the thread waits.
-        given = ended = func = kwargs = core = value = None
+        given = ended = func = kwargs = core = value = None  # type: ignore[assignment]
 
 
 def interrupt(thread_ident: int, exc_class_name: str) -> bool:

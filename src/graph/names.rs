@@ -135,7 +135,7 @@ impl<'a> Checking<'a> {
             if up == down {
                 let name = self.name(up);
                 let message = format!("the task waits for itself: {name} -> {name}");
-                let hint = "an edge to oneself needs an earlier period, such as offset -1";
+                let hint = "take the edge to itself out";
                 self.report("cycle", name, message, hint);
             }
         }
@@ -164,7 +164,7 @@ impl<'a> Checking<'a> {
     fn cycle(&mut self, cycle: &Cycle) {
         let Some(&start) = cycle.0.first() else { return };
         let message = format!("tasks wait for each other: {}", self.path(&cycle.0));
-        let hint = "take one of these edges out, make it weak or let it look at an earlier period";
+        let hint = "take one of these edges out, or make it WEAK if it need not be waited for";
         self.report("cycle", self.name(start), message, hint);
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::host::{Handler, PythonHost, PythonInterpreter};
 use super::worker::Worker;
 use super::{errors, values};
-use crate::model::{DagDef, Date, Instant, RunId, SpecError, State};
+use crate::model::{DagDef, Date, Instant, Problem, RunId, SpecError, State};
 use crate::runtime::{
     Clock, HandlerHost, NewRunRequest, Rerun, Session as Core, SessionOptions, host_name,
 };
@@ -137,7 +137,7 @@ impl Session {
         request: &Bound<'_, PyDict>,
     ) -> PyResult<i64> {
         let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
-        let request = read_request(request)?;
+        let request = read_request(dag, request)?;
         let for_run = Arc::clone(&host) as HandlerHost;
         let mut interrupted = None;
         let mut go_on = || {
@@ -283,7 +283,7 @@ fn read_handlers(handlers: &Bound<'_, PyDict>) -> PyResult<BTreeMap<String, Hand
     Ok(read)
 }
 
-fn read_request(request: &Bound<'_, PyDict>) -> PyResult<NewRunRequest> {
+fn read_request(dag: &str, request: &Bound<'_, PyDict>) -> PyResult<NewRunRequest> {
     let mut read = NewRunRequest::default();
     let mut interval = (None, None);
     for (key, value) in request.iter() {
@@ -292,8 +292,11 @@ fn read_request(request: &Bound<'_, PyDict>) -> PyResult<NewRunRequest> {
         }
         match key.extract::<String>()?.as_str() {
             "biz_date" => {
-                let date = Date::parse(value.extract::<&str>()?);
-                read.biz_date = Some(date.map_err(|p| errors::spec(SpecError::from(p)))?);
+                let date = Date::parse(value.extract::<&str>()?).map_err(|problem| {
+                    let place = format!("{dag}.biz_date");
+                    errors::spec(SpecError::from(Problem { place, ..problem }))
+                });
+                read.biz_date = Some(date?);
             }
             "nominal_at" => read.nominal_at = Some(Instant(value.extract()?)),
             "interval_start" => interval.0 = Some(Instant(value.extract()?)),

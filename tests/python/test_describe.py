@@ -88,3 +88,10 @@ def test_the_traceback_begins_at_the_authors_code():
     lines = describe(error)[3].splitlines()
     assert "in author" in lines[1]
     assert not any("_host.py" in line for line in lines)
+
+
+def test_a_stop_of_ours_has_words():
+    assert describe(ms.AttemptTimeout())[2] == "it ran longer than its timeout"
+    assert describe(ms.AttemptCanceled())[2] == "it was asked to stop"
+    assert describe(ms.AttemptTimeout("mine"))[2] == "mine"
+    assert describe(ValueError())[2] == ""

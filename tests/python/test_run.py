@@ -538,3 +538,38 @@ def test_wide_and_long():
     edges = zip(names, names[1:250], strict=False)
     run = ms.Dag.from_graph("g", names, edges).run("2013-01-15")
     assert run.counts == {"SUCCESS": 500}
+
+
+def test_biz_offset_counts_where_there_is_no_schedule():
+    dag = ms.Dag.from_graph("d", ["a"], biz_offset=0, timezone="Asia/Shanghai")
+    run = dag.run("2013-01-15")
+    assert run.nominal_at.isoformat() == "2013-01-15T00:00:00+08:00"
+    assert dag.run().biz_date == dag.runs()[0].nominal_at.date()
+
+
+def test_a_zone_that_is_none_is_found_by_the_check():
+    with pytest.raises(ms.SpecError, match=r"d\.timezone: there is no time zone") as caught:
+        ms.Dag.from_graph("d", ["a"], timezone="Asia/Shanhai").check()
+    assert "Asia/Shanghai" in caught.value.problems[0].hint
+
+
+def test_what_only_reads_is_answered():
+    ms.Dag.from_graph("d", ["a"]).run("2013-01-15")
+    with pytest.raises(ms.StoreError, match="only what reads"):
+        ms.sql("DELETE FROM run")
+    assert ms.sql("SELECT count(*) AS n FROM run") == [{"n": 1}]
+    with pytest.raises(ValueError, match="a run is never 'SUCESS'"):
+        ms.runs(state="SUCESS")
+
+
+def test_pools_are_checked():
+    with pytest.raises(ms.SpecError, match="pool name"):
+        ms.pool("a b", 1)
+    with pytest.raises(ValueError, match="-1"):
+        ms.pool("a", -1)
+
+
+def test_a_date_that_is_none_is_told_with_its_place():
+    with pytest.raises(ms.SpecError) as caught:
+        ms.Dag.from_graph("d", ["a"]).run("2013-02-30")
+    assert caught.value.problems[0].place == "d.biz_date"

@@ -46,9 +46,9 @@ fn every_problem_is_reported_at_once() {
         "flights.load: upstream `clean` is given twice (edges 2 and 4) [duplicate_edge]\n  \
          hint: keep one of the two",
         "flights.report: the task waits for itself: report -> report [cycle]\n  \
-         hint: an edge to oneself needs an earlier period, such as offset -1",
+         hint: take the edge to itself out",
         "flights.a: tasks wait for each other: a -> b -> c -> a [cycle]\n  \
-         hint: take one of these edges out, make it weak or let it look at an earlier period",
+         hint: take one of these edges out, or make it WEAK if it need not be waited for",
     ];
     assert_eq!(problems(&names, &edges, "flights"), want);
 }

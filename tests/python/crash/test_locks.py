@@ -55,8 +55,7 @@ def short(count):
     return dag
 
 
-@pytest.mark.parametrize("seconds", [0.1, 3.0, pytest.param(30.0, marks=pytest.mark.skipif(
-    not os.environ.get("CRASH_FULL"), reason="takes half a minute; CRASH_FULL=1 runs it"))])
+@pytest.mark.parametrize("seconds", [0.1, 3.0, 30.0])
 def test_another_process_writes(database, tmp_path, seconds):
     """It holds the write lock while 300 tasks run: they are late, and that is all."""
     dag = short(300)
