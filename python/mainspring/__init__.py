@@ -17,14 +17,18 @@ them and remembers what happened.
 3
 """
 
+from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
 from mainspring._history import Runs, pool, run, runs, show_versions, sql
 from mainspring._node import Node
+from mainspring._rule import Rule
 from mainspring._run import Run
+from mainspring._schedule import biz_dates, render
 from mainspring._session import use
 from mainspring._task import Task, noop, task
 from mainspring._taskrun import Attempt, TaskRun
+from mainspring._when import at, cron, every
 from mainspring.errors import (
     AttemptCanceled,
     AttemptTimeout,
@@ -48,6 +52,7 @@ __all__ = [
     "Attempt",
     "AttemptCanceled",
     "AttemptTimeout",
+    "Calendar",
     "ConfigError",
     "ConflictError",
     "Context",
@@ -59,6 +64,7 @@ __all__ = [
     "Node",
     "NotFoundError",
     "Problem",
+    "Rule",
     "Run",
     "Runs",
     "SpecError",
@@ -66,9 +72,15 @@ __all__ = [
     "Task",
     "TaskRun",
     "__version__",
+    "at",
+    "biz_dates",
+    "calendar",
     "context",
+    "cron",
+    "every",
     "noop",
     "pool",
+    "render",
     "run",
     "runs",
     "show_versions",

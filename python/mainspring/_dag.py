@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mainspring._history import Runs
+    from mainspring._rule import Rule
     from mainspring._run import Run
 
 
@@ -21,8 +22,9 @@ class Dag(Definition):
     ----------
     name : str
         Stable name: letters of any script, digits, ``_`` and ``-``.
-    schedule : str or list, optional
-        When it fires: a cron line, ``"@daily"``, ``"every 6h"``. Without one it runs when asked.
+    schedule : str, Rule or list, optional
+        When it fires: a cron line, ``"@daily"``, ``"every 6h"``, or what :func:`mainspring.cron`
+        and its like make, zone included. Without one it runs when asked.
     timezone : str, optional
         IANA zone of its dates and schedule; the project's, or UTC, by default.
     start_date, end_date : date or str, optional
@@ -67,7 +69,7 @@ class Dag(Definition):
         self,
         name: str,
         *,
-        schedule: "str | Sequence[Any] | None" = None,
+        schedule: "str | Rule | Sequence[Any] | None" = None,
         timezone: "str | None" = None,
         start_date: "date | str | None" = None,
         end_date: "date | str | None" = None,

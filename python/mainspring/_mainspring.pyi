@@ -197,6 +197,72 @@ class History:
     def verify(self) -> list[dict[str, Any]]:
         """Invariants that do not hold: [{"invariant", "rule", "rows"}]; empty when all do."""
 
+@final
+class Rule:
+    """When something fires. Instants are microseconds UTC, wall times seconds of the wall clock."""
+
+    @staticmethod
+    def cron(expression: str, timezone: str, gap: str = "carry", fold: str = "first") -> Rule: ...
+    @staticmethod
+    def every(
+        step: str, anchor: int | None, timezone: str, gap: str = "carry", fold: str = "first"
+    ) -> Rule: ...
+    @staticmethod
+    def at(instants: list[int], timezone: str) -> Rule: ...
+    @staticmethod
+    def written(expression: str, timezone: str, start_date: str | None = None) -> Rule:
+        """A schedule as a dag writes it: a cron line, `@daily`, `every 6h`, `at <local time>`."""
+    @property
+    def kind(self) -> str: ...
+    @property
+    def canonical(self) -> str: ...
+    @property
+    def dialect(self) -> str | None:
+        """`unix` or `quartz`; None for what is no cron expression."""
+    @property
+    def every_hour(self) -> bool: ...
+    @property
+    def timezone(self) -> str: ...
+    def same_times(self, other: Rule) -> bool: ...
+    def next(self, after: int, n: int = 1) -> list[tuple[int, int]]:
+        """The first fires strictly after an instant: (instant, nominal wall time)."""
+    def prev(self, before: int, n: int = 1) -> list[tuple[int, int]]: ...
+    def between(self, start: int, end: int, limit: int | None = None) -> list[tuple[int, int]]: ...
+    def between_micros(self, start: int, end: int, limit: int | None = None) -> list[int]: ...
+    def count(self, start: int, end: int) -> int: ...
+
+@final
+class Calendar:
+    """A named set of days; dates are ISO text."""
+
+    def __new__(cls, name: str, rule: Rule | None = None) -> Calendar: ...
+    @staticmethod
+    def from_ics(name: str, text: str) -> Calendar: ...
+    def include(self, dates: list[str]) -> Calendar: ...
+    def exclude(self, dates: list[str]) -> Calendar: ...
+    def union(self, other: Calendar) -> Calendar: ...
+    def minus(self, other: Calendar) -> Calendar: ...
+    def is_open(self, day: str) -> bool: ...
+    def add_days(self, day: str, n: int) -> str | None: ...
+    def days(self, first: str, last: str) -> list[str]: ...
+
+@final
+class Timetable:
+    """All rules of one target. Rows are (instant, nominal wall time, business date as ISO text)."""
+
+    def __new__(
+        cls,
+        entries: list[tuple[Rule, str | None, str | None]],
+        biz_offset: str | None = None,
+        calendar: Calendar | None = None,
+    ) -> Timetable: ...
+    def next(self, after: int, n: int = 1) -> list[tuple[int, int, str]]: ...
+    def between(self, start: int, end: int, limit: int | None = None) -> list[tuple[int, int, str]]: ...
+    def backfill(self, first: str, last: str, limit: int | None = None) -> list[tuple[int, int, str]]: ...
+    def interval(self, at: int) -> tuple[int | None, int]: ...
+    def last_complete(self, now: int) -> tuple[int | None, int] | None: ...
+    def warnings(self) -> list[dict[str, str | None]]: ...
+
 def check_dag(spec: dict[str, Any]) -> dict[str, Any]:
     """The checked and resolved definition of a dag; raises SpecError with every problem."""
 
@@ -205,3 +271,23 @@ def migrate(database: str) -> tuple[int, int]:
 
 def states() -> list[tuple[str, int, bool]]:
     """Every state: (word, code, whether it is final)."""
+
+def wall_at(timezone: str, at: int) -> int:
+    """What the wall clock of a zone shows at an instant."""
+
+def instants_of(timezone: str, wall: int) -> list[int]:
+    """The instants at which a zone's clock shows a wall time: none in a gap, two in a fold."""
+
+def first_instant(timezone: str, wall: int) -> int:
+    """The first instant at which a zone's clock shows a wall time or, after a gap, a later one."""
+
+def render(
+    text: str,
+    timezone: str,
+    at: int | None,
+    wall: int | None,
+    biz_date: str | None,
+    interval_start: int | None,
+    params: dict[str, str],
+) -> str:
+    """A text with its placeholders filled in for one run."""

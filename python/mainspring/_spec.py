@@ -7,7 +7,7 @@ from mainspring._node import Edges, Node, nodes_of, several
 from mainspring._results import to_json_ready
 from mainspring._signature import INJECTED
 from mainspring._task import DURATIONS
-from mainspring.errors import Problem
+from mainspring.errors import Problem, SpecError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
             spec[field] = several(value)
         elif field == "defaults":
             spec[field] = policy(value)
+        elif field == "schedule":
+            _schedule(dag, spec, problems)
         else:
             spec[field] = value
     _project(spec)
@@ -54,6 +56,23 @@ def _located(problems: "list[Problem]", nodes: "list[Node]") -> "list[Problem]":
         found.append(Problem(problem.code, problem.place,
                              f"{message} ({where})" if where else message, hint or problem.hint))
     return found
+
+
+def _schedule(dag: "Definition", spec: "dict[str, Any]", problems: "list[Problem]") -> None:
+    """The schedule as text, with the zone of its rules where the dag names none."""
+    value = dag.fields["schedule"]
+    if isinstance(value, str) or "mainspring._rule" not in sys.modules:
+        spec["schedule"] = value
+        return
+    from mainspring._schedule import schedule_field
+
+    zone = {"timezone": dag.fields["timezone"]} if dag.fields.get("timezone") else {}
+    try:
+        spec["schedule"] = schedule_field(value, zone)
+    except SpecError as error:
+        for each in error.problems:
+            problems.append(Problem(each.code, f"{dag.name}.{each.place}", each.message, each.hint))
+    spec.update(zone)
 
 
 def _project(spec: "dict[str, Any]") -> None:

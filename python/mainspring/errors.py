@@ -91,6 +91,8 @@ class SpecError(MainspringError, ValueError):
     ----------
     problems : list of Problem
         All that is wrong, in the order in which it was found; never empty.
+    code : str
+        The code of the first one.
 
     Examples
     --------
@@ -114,6 +116,11 @@ class SpecError(MainspringError, ValueError):
             problems = [problems]
         self.problems: list[Problem] = list(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @property
+    def code(self) -> str:
+        """The code of the first problem."""
+        return self.problems[0].code if self.problems else "spec"
 
     def __reduce__(self) -> "tuple[type, tuple[list[Problem]]]":
         return type(self), (self.problems,)

@@ -1,6 +1,8 @@
 //! The thinnest floor: convert in, let go of the interpreter, call, convert out. No rule of its own.
 
 mod arguments;
+mod business;
+mod calendar;
 mod context;
 mod errors;
 mod faces;
@@ -8,6 +10,7 @@ mod history;
 mod host;
 mod session;
 mod stop;
+mod timetable;
 mod values;
 mod worker;
 
@@ -17,11 +20,17 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _mainspring {
     #[pymodule_export]
+    use super::business::Calendar;
+    #[pymodule_export]
+    use super::calendar::{Rule, first_instant, instants_of, render, wall_at};
+    #[pymodule_export]
     use super::context::Context;
     #[pymodule_export]
     use super::history::History;
     #[pymodule_export]
     use super::session::Session;
+    #[pymodule_export]
+    use super::timetable::Timetable;
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]

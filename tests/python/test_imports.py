@@ -19,7 +19,8 @@ CODE = {
 }
 
 # Beyond the standard library: asked for by the metadata, or used only where it is already there.
-FOREIGN = {"mainspring", "tomllib", "tomli", "annotationlib", "IPython"}
+FOREIGN = {"mainspring", "tomllib", "tomli", "annotationlib", "IPython", "holidays",
+           "chinese_calendar"}
 
 
 def parsed(path):

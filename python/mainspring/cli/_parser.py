@@ -132,6 +132,24 @@ def _parser() -> Parser:
     one.add_argument("--downstream", action="store_true", help="and everything that follows")
     one.add_argument("--failed", action="store_true", help="what failed (the default)")
 
+    one = command("next", "fires", "When an expression or a dag fires, and for which day.")
+    one.add_argument("target", metavar="EXPR|DAG", help="an expression in quotes, or a dag")
+    one.add_argument("-n", "--limit", type=_positive, metavar="N", help="how many; default: 10")
+    one.add_argument("--tz", metavar="Z", help="zone of the expression; default: the project's")
+    one.add_argument("--from", dest="first", metavar="T", help="from this time on; default: now")
+    one.add_argument("--year", type=_year, metavar="Y", help="all of a year")
+
+    cron = commands.add_parser("cron", help="Cron expressions.", description="Cron expressions.")
+    within = cron.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    text = "Say an expression in words, and what in it is probably not meant."
+    one = command("explain", "cron_explain", text, within)
+    one.add_argument("expression", metavar="EXPR")
+    one.add_argument("--lang", choices=["en", "zh"], default="en", metavar="en|zh")
+    text = "Write an expression in the other dialect, where that says exactly the same."
+    one = command("convert", "cron_convert", text, within)
+    one.add_argument("expression", metavar="EXPR")
+    one.add_argument("--to", choices=["unix", "quartz"], required=True, metavar="unix|quartz")
+
     database = commands.add_parser("db", help="The database.", description="The database.")
     within = database.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "Make the database, or bring it to the newest form."
@@ -174,3 +192,9 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return number
+
+
+def _year(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1970 <= int(text) <= 2199):
+        raise argparse.ArgumentTypeError(f"must be a year from 1970 to 2199, not {text!r}")
+    return int(text)

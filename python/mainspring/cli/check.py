@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mainspring.cli._console import Console, clean, clean_block
 from mainspring.cli._load import Checked, across, check_dag, load_project
@@ -61,10 +61,16 @@ def _zone_warnings(settings: Settings, checked: Sequence[Checked]) -> Iterator[P
         return
     for item in checked:
         fields = item.dag.fields
-        if item.definition and fields.get("schedule") and not fields.get("timezone"):
+        named = fields.get("timezone") or _rules_name_zones(fields.get("schedule"))
+        if item.definition and fields.get("schedule") and not named:
             message = f"the schedule of {item.dag.name} names no zone, so it counts in UTC"
             hint = "set timezone= in the dag, or timezone in the project file"
             yield Problem("zone_by_default", shown_path(item.file), message, hint)
+
+
+def _rules_name_zones(schedule: Any) -> bool:
+    items = schedule if isinstance(schedule, (list, tuple)) else [schedule]
+    return all(getattr(item, "names_zone", False) for item in items)
 
 
 def _print(

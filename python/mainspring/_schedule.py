@@ -1,0 +1,229 @@
+"""Rules as a dag has them, the business dates of their fires, and text rendered for one of them."""
+
+from mainspring._rule import MOST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import date, datetime
+    from typing import Any
+
+    from mainspring import _mainspring
+    from mainspring._business import Calendar
+    from mainspring._dag import Dag
+    from mainspring._rule import Rule
+
+    Entry = tuple[_mainspring.Rule, str | None, str | None]
+    """A rule with its first and last nominal dates."""
+
+
+def written(rule: "Rule", core: "_mainspring.Rule", options: "dict[str, Any]") -> "list[str]":
+    """Return the texts by which a dag says what a rule says."""
+    from mainspring._mainspring import first_instant
+    from mainspring._moment import refuse, shown_in
+
+    for name in options:
+        hint = ("give the dag a start_date: steps are counted from its midnight"
+                if name == "anchor" else "leave it out; a dag's schedule has the default")
+        refuse("not_a_schedule", f"schedule.{name}", f"a dag cannot keep {name}= of a rule", hint)
+    if core.kind == "cron":
+        return [rule.expression]
+    if core.kind == "every":
+        return [f"every {rule.expression}"]
+    texts = []
+    for at, wall in core.between(-(2**63), 2**63 - 1):
+        shown = shown_in(rule.timezone, [at])[0]
+        if first_instant(rule.timezone, wall) != at:
+            refuse("not_a_schedule", "schedule", f"{shown.isoformat()} is not the first time that "
+                   "the clock shows this", "a dag fires at whole seconds, the first of two")
+        texts.append(f"at {shown.replace(tzinfo=None).isoformat()}")
+    return texts
+
+
+def schedule_field(value: "Any", spec: "dict[str, Any]") -> "Any":
+    """Return the ``schedule`` of a dag as the core reads it; rules become text.
+
+    A dag that names no zone takes that of its rules, where they have one in common.
+    """
+    from mainspring._rule import Rule
+
+    items = value if isinstance(value, (list, tuple)) else [value]
+    if not any(isinstance(item, Rule) for item in items):
+        return value
+    made: list[Any] = []
+    for item in items:
+        made += item._schedules() if isinstance(item, Rule) else [item]
+    zones = {item.timezone if isinstance(item, Rule) and item.names_zone else None
+             for item in items}
+    if "timezone" not in spec and len(zones) == 1 and None not in zones:
+        spec["timezone"] = zones.pop()
+    return made
+
+
+def timetable(
+    schedule: "Rule | Dag | str",
+    biz_offset: "int | str | None" = None,
+    calendar: "Calendar | None" = None,
+) -> "tuple[_mainspring.Timetable, list[Entry], str]":
+    """Return the core's timetable of a schedule, its entries, and the zone of its dates."""
+    from mainspring import _mainspring as core
+    from mainspring._definition import Definition
+    from mainspring._moment import refuse, text_of, zone_or_default
+    from mainspring._rule import Rule
+
+    offset = None if biz_offset is None else str(biz_offset)
+    days = None if calendar is None else calendar._core
+    if isinstance(schedule, Definition):
+        definition = core.check_dag(schedule.spec())
+        schedules = definition.get("schedules", [])
+        entries = [
+            (core.Rule.written(each["expression"], each["timezone"], each.get("start_date")),
+             each.get("start_date"), each.get("end_date"))
+            for each in schedules
+        ]
+        if not entries:
+            refuse("no_schedule", schedule.name, "the dag has no schedule",
+                   "it runs when asked; give it schedule=")
+        if offset is None:
+            own = [each["biz_offset"] for each in schedules if each.get("biz_offset") is not None]
+            offset = str(own[0]) if own else None
+        return core.Timetable(entries, offset, days), entries, entries[0][0].timezone
+    if isinstance(schedule, str):
+        rule = core.Rule.written(text_of("schedule", schedule), zone_or_default(None))
+    elif isinstance(schedule, Rule):
+        rule = schedule._core
+    else:
+        refuse("wrong_type", "schedule", f"expected a schedule, found {type(schedule).__name__}",
+               "ms.cron(...), ms.every(...), ms.at(...), their text, or a dag")
+    whole: Entry = (rule, None, None)
+    return core.Timetable([whole], offset, days), [whole], rule.timezone
+
+
+def biz_dates(
+    schedule: "Rule | Dag | str",
+    start: "date | str",
+    end: "date | str",
+    biz_offset: "int | str | None" = None,
+    calendar: "Calendar | None" = None,
+) -> "list[tuple[date, datetime]]":
+    """Return the business dates of a range, each with the instant of its run.
+
+    Parameters
+    ----------
+    schedule : Rule, Dag or str
+        A rule, what a dag's schedule may be, or a dag with its own dates and offset.
+    start, end : date or str
+        First and last business date, both inclusive.
+    biz_offset : int or str, optional
+        Days from the nominal local date to the business date, ``"-1 workday"``, or
+        ``"interval_start"``: the date of the fire before. By default -1 where the schedule fires
+        at most once a day, else ``"interval_start"``.
+    calendar : Calendar, optional
+        Whose days are workdays; Monday to Friday by default.
+
+    Returns
+    -------
+    list of (date, datetime)
+        In the order of the fires. A run that is carried over a gap keeps its date.
+
+    Raises
+    ------
+    SpecError
+        ``bad_range`` where the range ends before it begins, ``too_many`` beyond a million fires.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> weekdays = ms.cron("30 8 * * MON-FRI", timezone="Asia/Shanghai")
+    >>> for day, fire in ms.biz_dates(weekdays, "2024-01-05", "2024-01-08", "-1 workday"):
+    ...     print(day, fire)
+    2024-01-05 2024-01-08 08:30:00+08:00
+    2024-01-08 2024-01-09 08:30:00+08:00
+    """
+    table, _, zone = timetable(schedule, biz_offset, calendar)
+    known = iso_date if calendar is None else calendar._known
+    rows = table.backfill(known(start), known(end), MOST + 1)
+    if len(rows) > MOST:
+        from mainspring._moment import refuse
+
+        refuse("too_many", "biz_dates", f"there are more than {MOST:,} fires",
+               "ask for fewer days at a time")
+    return list(_dated(rows, zone))
+
+
+def _dated(
+    rows: "list[tuple[int, int, str]]", zone: str
+) -> "Iterator[tuple[date, datetime]]":
+    from mainspring._moment import shown_in
+    from mainspring._time import day
+
+    fires = shown_in(zone, [at for at, _, _ in rows])
+    for (_, _, biz_date), fire in zip(rows, fires, strict=True):
+        yield day(biz_date), fire
+
+
+def iso_date(value: "Any") -> str:
+    """Return a date as ISO text; the core reads it."""
+    from mainspring._moment import date_of, refuse
+
+    text = date_of(value)
+    if text is None and not isinstance(value, str):
+        refuse("wrong_type", "biz_date", f"expected a date, found {type(value).__name__}")
+    return text or value
+
+
+def render(
+    text: str,
+    *,
+    nominal_at: "datetime | date | str",
+    timezone: "str | None" = None,
+    biz_date: "date | str | None" = None,
+    interval_start: "datetime | date | str | None" = None,
+    params: "Mapping[str, Any] | None" = None,
+) -> str:
+    """Return a text with its placeholders filled in, as a run of this instant gets it.
+
+    Parameters
+    ----------
+    text : str
+        With ``${yesterday:yyyyMMdd}``, ``${biz_date - 1M}``, ``$[add_months(yyyyMMdd,-1)]`` or
+        ``${params.x}``. ``$${`` and ``$$[`` stand for ``${`` and ``$[``.
+    nominal_at : datetime, date or str
+        The instant that the run is meant for; a naive one is what the zone's clock shows, also
+        inside a gap.
+    timezone : str, optional
+        IANA zone of the schedule; by default that of ``nominal_at`` where it is a ``ZoneInfo``,
+        else the project's, or UTC.
+    biz_date : date or str, optional
+        The day the data belongs to; by default the day before the nominal date.
+    interval_start : datetime, date or str, optional
+        Where the data interval begins, for texts that ask for it.
+    params : dict, optional
+        Values for ``${params.x}``.
+
+    Raises
+    ------
+    SpecError
+        With everything wrong: ``unknown_name``, ``syntax``, ``out_of_range``, ``too_long``.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> ms.render("dt=${yesterday} month=${yesterday:yyyyMM}", nominal_at="2024-03-01T02:00")
+    'dt=2024-02-29 month=202402'
+    """
+    from mainspring._mainspring import render as core
+    from mainspring._moment import instant_in, moment, text_of, wall_of, zone_or_default
+
+    at = moment(nominal_at)
+    zone = zone_or_default(getattr(at.tzinfo, "key", None) if timezone is None else timezone)
+    aware = at.tzinfo is not None and at.utcoffset() is not None
+    return core(
+        text_of("text", text),
+        zone,
+        instant_in(zone, at),
+        None if aware else wall_of(at),
+        None if biz_date is None else iso_date(biz_date),
+        None if interval_start is None else instant_in(zone, interval_start),
+        {name: str(value) for name, value in (params or {}).items()},
+    )
