@@ -72,13 +72,22 @@ impl Session {
         options: SessionOptions,
         interpreter: Arc<dyn Interpreter>,
     ) -> Result<Session, SessionError> {
-        let SessionOptions { database, role, host, slots, busy_wait, clock } = options;
-        let open = || {
-            let options = SqliteOptions { busy_wait, ..SqliteOptions::default() };
-            SqliteStore::open(&database, options)
-        };
-        let mut driving = open()?;
-        let store = open()?;
+        let driving = open_store(&options)?;
+        Session::open_with(options, interpreter, Box::new(driving))
+    }
+
+    /// The same with the store that the driver is to write to, which a test may have spoilt.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    #[doc(hidden)]
+    pub fn open_with(
+        options: SessionOptions,
+        interpreter: Arc<dyn Interpreter>,
+        mut driving: Box<dyn Store>,
+    ) -> Result<Session, SessionError> {
+        let store = open_store(&options)?;
+        let SessionOptions { database, role, host, slots, clock, .. } = options;
         let files = Files::beside(&database);
         let now = clock.now();
         let lease = driving.join(&NodeRow {
@@ -103,16 +112,8 @@ impl Session {
         let (inbox, received) = unbounded();
         let pool = InlinePool::new(interpreter, inbox.clone(), files.clone());
         let hiring = pool.hiring();
-        let driver = Driver::new(
-            Box::new(driving),
-            world,
-            lease,
-            clock.clone(),
-            files.clone(),
-            received,
-            pool,
-            slots,
-        );
+        let driver =
+            Driver::new(driving, world, lease, clock.clone(), files.clone(), received, pool, slots);
         let thread = std::thread::Builder::new()
             .name("mainspring-driver".into())
             .spawn(move || driver.run())
@@ -449,6 +450,11 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.close(0, None);
     }
+}
+
+fn open_store(options: &SessionOptions) -> Result<SqliteStore, SessionError> {
+    let sqlite = SqliteOptions { busy_wait: options.busy_wait, ..SqliteOptions::default() };
+    Ok(SqliteStore::open(&options.database, sqlite)?)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

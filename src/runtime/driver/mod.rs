@@ -233,7 +233,12 @@ impl Driver {
         }
         let batch = turn.batch(&self.world, self.lease, now);
         if !batch.is_empty() {
+            let mut doubtful = false;
             while let Err(error) = self.store.commit(&batch) {
+                doubtful |= matches!(error, CommitError::Store(_));
+                if doubtful && self.is_written(&batch) {
+                    break;
+                }
                 match self.refused(error, &mut waiting) {
                     Next::SameBatch => {}
                     Next::Again => return Some(again),

@@ -10,7 +10,7 @@ use crate::engine::{Event, Plan, World, apply, decide};
 use crate::model::{Instant, RunId};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
-use crate::store::{CommitError, StoreError};
+use crate::store::{Batch, CommitError, StoreError};
 
 /// How long the driver waits before it tries a refused write again, in milliseconds.
 const STALL_MS: u64 = 500;
@@ -95,6 +95,13 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Whether a batch whose commit failed is there all the same: an error on the way back says
+    /// nothing of what became durable. Its journal tells, which no other batch has.
+    pub(super) fn is_written(&mut self, batch: &Batch) -> bool {
+        let Some((run, packed)) = batch.journal.first() else { return false };
+        self.store.journal(*run).is_ok_and(|rows| rows.last() == Some(packed))
     }
 
     /// Reads the world anew, to decide again.

@@ -139,6 +139,11 @@ pub struct Desk {
 
 impl Desk {
     pub fn open(folder: &Folder) -> Desk {
+        Desk::with(folder, Box::new(folder.store()))
+    }
+
+    /// The same, writing to this store.
+    pub fn with(folder: &Folder, driving: Box<dyn Store>) -> Desk {
         let (clock, hand) = Clock::test(START);
         let options = SessionOptions {
             database: folder.database(),
@@ -148,7 +153,7 @@ impl Desk {
             busy_wait: Duration::from_secs(60),
             clock,
         };
-        let session = Session::open(options, Arc::new(Closures)).unwrap();
+        let session = Session::open_with(options, Arc::new(Closures), driving).unwrap();
         let hiring = session.hiring();
         std::thread::Builder::new().spawn(move || work(&hiring)).unwrap();
         Desk { session, hand }

@@ -1,0 +1,200 @@
+//! The n-th commit fails, for each n: before it has an effect, or after it (the answer is lost).
+//! Whatever happens, each attempt is called once, and the history is whole.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use mainspring::model::{
+    AttemptRow, DagDef, Instant, NodeId, NodeRow, RunId, RunState, ScopeId, ScopeLease, State,
+    TaskRunId, TaskVersionId,
+};
+use mainspring::runtime::{HandlerHost, NewRunRequest};
+use mainspring::store::{
+    AttemptFilter, Batch, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
+    RunSummary, SqliteStore, Store, StoreError, StoredRun, TaskRunView, Violation,
+};
+use serde_json::json;
+
+use super::handlers::{Desk, Folder, Host, returned, sound, states};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// Nothing is written.
+    Before,
+    /// Everything is written, and nobody hears of it.
+    After,
+}
+
+/// A store whose commit number `left` fails.
+struct Spoilt {
+    real: SqliteStore,
+    fault: Fault,
+    left: Arc<AtomicI64>,
+}
+
+fn lost() -> CommitError {
+    CommitError::Store(StoreError::Other("the answer was lost on the way".into()))
+}
+
+impl Store for Spoilt {
+    fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
+        if self.left.fetch_sub(1, Ordering::SeqCst) != 1 {
+            return self.real.commit(batch);
+        }
+        if self.fault == Fault::After {
+            self.real.commit(batch)?;
+        }
+        Err(lost())
+    }
+
+    fn register(&mut self, d: &[DagDef], now: Instant) -> Result<Vec<RegisteredDag>, StoreError> {
+        self.real.register(d, now)
+    }
+
+    fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError> {
+        self.real.dag(key)
+    }
+
+    fn dag_keys(&mut self) -> Result<Vec<String>, StoreError> {
+        self.real.dag_keys()
+    }
+
+    fn versions(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError> {
+        self.real.versions(ids)
+    }
+
+    fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError> {
+        self.real.join(node)
+    }
+
+    fn heartbeat(&mut self, l: ScopeLease, now: Instant, to: Instant) -> Result<(), CommitError> {
+        self.real.heartbeat(l, now, to)
+    }
+
+    fn leave(&mut self, lease: ScopeLease, now: Instant) -> Result<(), StoreError> {
+        self.real.leave(lease, now)
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<Option<NodeRow>, StoreError> {
+        self.real.node(id)
+    }
+
+    fn holder(&mut self, scope: ScopeId) -> Result<Option<ScopeLease>, StoreError> {
+        self.real.holder(scope)
+    }
+
+    fn take_over(
+        &mut self,
+        run: RunId,
+        from: ScopeId,
+        lease: ScopeLease,
+        now: Instant,
+    ) -> Result<(), CommitError> {
+        self.real.take_over(run, from, lease, now)
+    }
+
+    fn next_ids(&mut self) -> Result<NextIds, StoreError> {
+        self.real.next_ids()
+    }
+
+    fn stored_run(&mut self, run: RunId) -> Result<Option<StoredRun>, StoreError> {
+        self.real.stored_run(run)
+    }
+
+    fn runs(&mut self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        self.real.runs(filter)
+    }
+
+    fn task_runs(&mut self, run: RunId) -> Result<Vec<TaskRunView>, StoreError> {
+        self.real.task_runs(run)
+    }
+
+    fn attempts(&mut self, filter: &AttemptFilter) -> Result<Vec<AttemptRow>, StoreError> {
+        self.real.attempts(filter)
+    }
+
+    fn journal(&mut self, run: RunId) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.real.journal(run)
+    }
+
+    fn pools(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError> {
+        self.real.pools()
+    }
+
+    fn set_pool(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError> {
+        self.real.set_pool(name, slots, now)
+    }
+
+    fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
+        self.real.verify()
+    }
+
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {
+        self.real.result(task_run)
+    }
+}
+
+/// A failure, a retry and a join: five commits at least.
+fn diamond() -> serde_json::Value {
+    json!([
+        {"name": "a", "handler": "m:a"},
+        {"name": "b", "handler": "m:b", "depends_on": ["a"], "max_attempts": 2,
+         "retry_interval": "1ms", "retry_backoff": "fixed"},
+        {"name": "c", "handler": "m:c", "depends_on": ["a"]},
+        {"name": "d", "handler": "m:d", "depends_on": ["b", "c"]},
+    ])
+}
+
+fn one(n: i64, fault: Fault) {
+    let folder = Folder::new("fault");
+    let left = Arc::new(AtomicI64::new(0));
+    let spoilt = Spoilt { real: folder.store(), fault, left: Arc::clone(&left) };
+    let desk = Desk::with(&folder, Box::new(spoilt));
+    desk.register(diamond());
+    left.store(n, Ordering::SeqCst);
+    let host = Arc::new(Host::default().on("b", |job, _| match job.attempt.attempt_no {
+        1 => mainspring::runtime::Finished::failed("ERROR", "ValueError", "not yet"),
+        _ => returned(None),
+    }));
+    let submitted =
+        desk.session.submit("d", Arc::clone(&host) as HandlerHost, NewRunRequest::default());
+    let Ok(run) = submitted else {
+        assert_eq!((n, fault), (1, Fault::Before), "only what was not written is refused");
+        assert_eq!(folder.store().runs(&RunFilter::default()).unwrap().len(), 0);
+        assert!(host.calls().is_empty());
+        return;
+    };
+    // The delay of the retry is by the clock that we move.
+    let watch = desk.session.watch(run).unwrap();
+    for _ in 0..60_000 {
+        if watch.wait(std::time::Duration::from_millis(1)) {
+            break;
+        }
+        if watch.status().count(State::RetryWait) > 0 {
+            desk.advance(1);
+        }
+    }
+    assert_eq!(watch.status().state, RunState::Success, "commit {n}, {fault:?}");
+    let mut calls = host.calls();
+    calls.sort();
+    let name = |n: &str| n.to_owned();
+    let once = [(name("a"), 1), (name("b"), 1), (name("b"), 2), (name("c"), 1), (name("d"), 1)];
+    assert_eq!(calls, once, "commit {n}, {fault:?}: each attempt is called once");
+    assert!(states(&folder, run).iter().all(|(_, state, _)| *state == State::Success));
+    sound(&folder);
+}
+
+#[test]
+fn every_commit_may_fail_and_nothing_is_lost_or_doubled() {
+    std::thread::scope(|scope| {
+        for n in 1..=8 {
+            for fault in [Fault::Before, Fault::After] {
+                scope.spawn(move || one(n, fault));
+            }
+        }
+    });
+}
