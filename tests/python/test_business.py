@@ -137,13 +137,11 @@ def test_a_country_or_a_package_that_is_not_there_is_told(packages):
 
 
 def test_the_package_of_chinas_holidays():
-    pytest.importorskip("chinese_calendar")
     cal = ms.calendar("cn", country="CN", years=(2024, 2024))
     assert "2024-02-18" in cal and "2024-02-12" not in cal and len(
         cal.days("2024-01-01", "2024-12-31")) == 251
 
 
 def test_the_package_of_the_worlds_holidays():
-    pytest.importorskip("holidays")
     cal = ms.calendar("de", country="DE-BY", years=(2024, 2024))
     assert "2024-10-03" not in cal and "2024-01-06" not in cal and "2024-10-04" in cal

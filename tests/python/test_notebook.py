@@ -5,10 +5,8 @@ import threading
 import time
 import warnings
 
+import jupyter_client.manager as client
 import pytest
-
-pytest.importorskip("ipykernel")
-client = pytest.importorskip("jupyter_client.manager")
 
 SETUP = """
 import time

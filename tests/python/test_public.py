@@ -91,7 +91,6 @@ ms.task(retires=2)
 
 
 def test_types(tmp_path):
-    pytest.importorskip("mypy")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from mypy import api

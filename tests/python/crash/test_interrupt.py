@@ -156,8 +156,8 @@ def test_during_import(tmp_path):
 
 
 def test_in_a_notebook(tmp_path):
-    manager = pytest.importorskip("jupyter_client.manager")
-    pytest.importorskip("ipykernel")
+    from jupyter_client import manager
+
     said = tmp_path / "witness"
     kernel, client = manager.start_new_kernel(
         kernel_name="python3", cwd=str(tmp_path),
