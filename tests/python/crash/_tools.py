@@ -41,7 +41,10 @@ def environment(**more):
 def start(folder, code, *arguments, name="script.py", env=None, **options):
     """Start a Python script in a folder; its output is text through pipes."""
     path = Path(folder) / name
-    path.write_text(code, encoding="utf-8")
+    # In one piece: another child may just be reading the script of this name.
+    fresh = path.with_suffix(".new")
+    fresh.write_text(code, encoding="utf-8")
+    fresh.replace(path)
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     return subprocess.Popen([sys.executable, str(path), *map(str, arguments)], cwd=folder,
                             text=True, env=environment(**(env or {})), **options)
