@@ -60,21 +60,17 @@ class Session:
         return not progress["running"] and progress["counts"].get("READY", 0) > 0
 
     def _known_pools(self, named: "set[str]") -> "dict[str, list[str]]":
-        """Tell the core the size of these pools, and which pools there are: others are a mistake.
-
-        The core learns the size of a pool when it is set, not when it opens a database, and a
-        task whose pool has no slots waits for ever, without a word.
-        """
+        """Make the project's pools that nobody made yet, and name all: others are a mistake."""
         from mainspring._config import settings
 
         reader = history(self.database)
         if reader is None:
             return {}
-        stored = {name: slots for name, (slots, *_) in reader.pools().items()}
-        known = {**settings().pools, **stored}
-        for name in named & known.keys():
-            self.core.set_pool(name, known[name])
-        return {"known_pools": sorted(known)}
+        # The core reads the sizes of those that are stored by itself.
+        stored, project = reader.pools().keys(), settings().pools
+        for name in (named & project.keys()) - stored:
+            self.core.set_pool(name, project[name])
+        return {"known_pools": sorted(project.keys() | stored)}
 
     def abandon(self) -> None:
         """Leave at the end without waiting for handlers that cannot be stopped."""

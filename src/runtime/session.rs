@@ -20,7 +20,7 @@ use super::watch::RunWatch;
 use crate::engine::{Broken, Plan, PlannedTask, RerunWhat, TaskRunRef, When, World, explain};
 use crate::model::key::{NameKind, check_name};
 use crate::model::{
-    DagDef, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskRunId, TaskVersionId,
+    DagDef, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskVersionId,
 };
 use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
 
@@ -390,19 +390,6 @@ impl Session {
         world.load(row, cancel_requested, plan, task_runs, leases).map_err(internal)?;
         let explained = explain(&world, at, self.clock.now());
         Ok(explained.map(|found| found.to_string()).unwrap_or_default())
-    }
-
-    /// The id of the task run of this task.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub fn task_run(&self, run: RunId, task: &str) -> Result<TaskRunId, SessionError> {
-        let views = lock(&self.store).task_runs(run)?;
-        views
-            .iter()
-            .find(|view| view.task == task)
-            .map(|view| view.row.id)
-            .ok_or_else(|| SessionError::NotFound(format!("run {run} has no task {task}")))
     }
 
     /// Makes a named pool or changes its size.

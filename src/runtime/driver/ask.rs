@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::{Adopt, Driven, Driver, Message, Submit, Waiting};
 use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
-use crate::model::Instant;
-use crate::runtime::executor::RunInfo;
+use crate::model::{Instant, RunRow};
+use crate::runtime::executor::{HandlerHost, RunInfo};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
 use crate::runtime::watch::RunWatch;
@@ -79,24 +81,9 @@ impl Driver {
         });
         match decided {
             Ok(row) => {
-                let info = RunInfo {
-                    id: row.id,
-                    dag: row.dag,
-                    nominal_at: row.nominal_at,
-                    biz_date: row.biz_date,
-                    interval: (row.interval_start, row.interval_end),
-                    timezone: row.timezone,
-                    params: run.params.clone(),
-                };
-                let driven = Driven {
-                    plan: Arc::clone(&run.plan),
-                    info: Arc::new(info),
-                    host: Arc::clone(&host),
-                    watch: Arc::new(RunWatch::new()),
-                    live: BTreeSet::new(),
-                };
-                self.runs.insert(row.id, driven);
-                waiting.made.push((reply.clone(), row.id));
+                let id = row.id;
+                self.drive(row, run.params.clone(), &run.plan, &host);
+                waiting.made.push((reply.clone(), id));
                 Some(Message::Submit(Submit { run, host, reply }))
             }
             Err(error) => {
@@ -117,31 +104,15 @@ impl Driver {
         let row = stored.row.clone();
         let run = row.id;
         let params = match serde_json::from_str(&row.params) {
-            Ok(serde_json::Value::Object(params)) => params,
-            _ => serde_json::Map::new(),
-        };
-        let info = RunInfo {
-            id: run,
-            dag: row.dag.clone(),
-            nominal_at: row.nominal_at,
-            biz_date: row.biz_date,
-            interval: (row.interval_start, row.interval_end),
-            timezone: row.timezone.clone(),
-            params,
+            Ok(Value::Object(params)) => params,
+            _ => Map::new(),
         };
         let gone: Vec<_> = stored.leases.iter().map(|lease| lease.node_id).collect();
         if let Err(broken) = self.load(&stored, Arc::clone(&plan)) {
             let _ = reply.send(Err(SessionError::Store(broken.to_string())));
             return None;
         }
-        let driven = Driven {
-            plan: Arc::clone(&plan),
-            info: Arc::new(info),
-            host: Arc::clone(&host),
-            watch: Arc::new(RunWatch::new()),
-            live: BTreeSet::new(),
-        };
-        self.runs.insert(run, driven);
+        self.drive(row, params, &plan, &host);
         // Written only if all of it is: a refusal leaves the rows as they were.
         let mut taken = Turn::default();
         for node in gone {
@@ -161,6 +132,33 @@ impl Driver {
         turn.append(taken);
         waiting.adopted.push((reply.clone(), run));
         Some(Message::Adopt(Adopt { stored, plan, host, rerun, reply }))
+    }
+
+    /// From now on this run is driven here, and can be watched.
+    fn drive(
+        &mut self,
+        row: RunRow,
+        params: Map<String, Value>,
+        plan: &Arc<Plan>,
+        host: &HandlerHost,
+    ) {
+        let info = RunInfo {
+            id: row.id,
+            dag: row.dag,
+            nominal_at: row.nominal_at,
+            biz_date: row.biz_date,
+            interval: (row.interval_start, row.interval_end),
+            timezone: row.timezone,
+            params,
+        };
+        let driven = Driven {
+            plan: Arc::clone(plan),
+            info: Arc::new(info),
+            host: Arc::clone(host),
+            watch: Arc::new(RunWatch::new()),
+            live: BTreeSet::new(),
+        };
+        self.runs.insert(row.id, driven);
     }
 
     pub(super) fn load(
