@@ -36,7 +36,11 @@ class Context:
     timezone : str
         IANA name of that zone.
     params : dict
-        The values of the run's parameters.
+        The values of the run's parameters, and those of the task's own ``params``.
+    config : dict
+        How the task's type runs, with placeholders filled in.
+    dedup_key : str or None
+        The key by which the target knows a repeat, the same in every attempt of the run.
     logger : logging.Logger
         Writes to the log of this attempt, from level INFO.
     """
@@ -90,6 +94,14 @@ class Context:
     @property
     def params(self) -> "dict[str, Any]":
         return self._core.params
+
+    @property
+    def config(self) -> "dict[str, Any]":
+        return self._core.config
+
+    @property
+    def dedup_key(self) -> "str | None":
+        return self._core.dedup_key
 
     @property
     def logger(self) -> "Logger":

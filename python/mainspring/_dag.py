@@ -240,6 +240,53 @@ class Dag(Definition):
         return launch(self, biz_date, params=params, nominal_at=nominal_at, only=only, wait=wait,
                       progress=progress)
 
+    def render(
+        self,
+        task: "Any" = None,
+        biz_date: "date | str | None" = None,
+        *,
+        params: "Mapping[str, Any] | None" = None,
+        nominal_at: "datetime | None" = None,
+    ) -> "dict[str, Any]":
+        """Return the texts of a task as a run gets them, placeholders filled in.
+
+        Nothing is stored or run. The dates are those of the dag's own schedule. Results of
+        upstreams, and required parameters that are not given, stand as they were written.
+
+        Parameters
+        ----------
+        task : str or Task, optional
+            The task; by default all of them, each text under ``task.field``.
+        biz_date, params, nominal_at
+            As in :meth:`run`.
+
+        Returns
+        -------
+        dict
+            From the place of a text, such as ``"config.sql"``, to what it becomes.
+
+        Raises
+        ------
+        SpecError
+            With everything wrong, as a run says it.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> with ms.Dag("letters", schedule="0 30 2 * * ?") as dag:
+        ...     @ms.task(params={"path": "in/${biz_date:yyyyMMdd}.csv"})
+        ...     def load(path: str) -> None: ...
+        >>> dag.render("load", "2024-02-29")
+        {'params.path': 'in/20240229.csv'}
+        """
+        from mainspring._launch import preview
+
+        found = preview(self, task, biz_date, params=params, nominal_at=nominal_at)
+        return {
+            row["field"] if task is not None else f"{row['task']}.{row['field']}": row["after"]
+            for row in found["texts"]
+        }
+
     def resume(
         self, run: "Run | int", *, wait: bool = True, progress: "bool | None" = None
     ) -> "Run":

@@ -165,11 +165,21 @@ class Definition:
         if self._handlers is None:
             self._handlers = {
                 node.name: (node.task.fn, node.task.signature.is_async,
-                            node.task.signature.converters() or None)
+                            _converters(node) or None)
                 for node in self.nodes() if not node.task.is_noop
             }
         made: dict[str, Any] = self._handlers
         return made
+
+
+def _converters(node: Node) -> "dict[str, Any]":
+    found = node.task.signature.converters()
+    static = {**(node.task.options.get("params") or {}), **node.static}
+    if any(isinstance(value, str) and "$" in value for value in static.values()):
+        from mainspring._filled import converters
+
+        found.update(converters(node.task.signature, static))
+    return found
 
 
 def _same_cell(old: "Task[Any, Any]", new: "Task[Any, Any]") -> bool:

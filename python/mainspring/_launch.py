@@ -57,6 +57,19 @@ def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", onl
         raise
 
 
+def preview(dag: "Dag", task: "Any", biz_date: "Any", *, params: "Any",
+            nominal_at: "Any") -> "dict[str, Any]":
+    """What a run would get; see ``Dag.render``."""
+    import time
+
+    from mainspring._mainspring import preview as core
+
+    request = _request(dag, biz_date, params, nominal_at, None)
+    name = None if task is None else _names(task)[0]
+    dag.check()
+    return core(dag.spec(), name, request, time.time_ns() // 1000)
+
+
 def _unknown(here: Session, dag: "Dag") -> "list[Run]":
     """Runs that were made here just as Ctrl-C came, before anybody knew their ids."""
     import os

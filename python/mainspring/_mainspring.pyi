@@ -98,6 +98,10 @@ class Context:
     def timezone(self) -> str: ...
     @property
     def params(self) -> dict[str, Any]: ...
+    @property
+    def config(self) -> dict[str, Any]: ...
+    @property
+    def dedup_key(self) -> str | None: ...
     def write(self, text: str, stream: str) -> None:
         """Append output to the attempt's log; `stream` is "out" or "err"."""
 
@@ -265,6 +269,14 @@ class Timetable:
 
 def check_dag(spec: dict[str, Any]) -> dict[str, Any]:
     """The checked and resolved definition of a dag; raises SpecError with every problem."""
+
+def preview(
+    spec: dict[str, Any], task: str | None, request: dict[str, Any], now: int
+) -> dict[str, Any]:
+    """What a run would get: its times, and each text of a task before and after.
+
+    `request`: as `Session.submit` takes it. `now`: microseconds UTC, for a request without dates.
+    """
 
 def migrate(database: str) -> tuple[int, int]:
     """Bring a database to the newest schema: (schema before, schema now)."""

@@ -130,6 +130,11 @@ class Signature:
         except (TypeError, ValueError) as error:
             return None, f"cannot be stored: it {error}"
         argument = self.arguments.get(name)
+        if isinstance(ready, str) and "$" in ready:
+            from mainspring._filled import has_placeholder
+
+            if has_placeholder(ready):
+                return ready, None  # what the run fills in is checked then
         return ready, misfit(argument.kind, ready) if argument is not None else None
 
 

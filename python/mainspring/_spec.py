@@ -99,7 +99,7 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
             found[name] = [_code(each) for each in several(value)]
         elif name in _AS_THEY_ARE or name in DURATIONS:
             found[name] = value
-        elif name not in ("labels", "params", "depends_on", "doc", "ext"):
+        elif name not in ("labels", "params", "config", "depends_on", "doc", "ext"):
             found[name] = value
     return found
 
@@ -130,11 +130,13 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     for name, value in (options.get("params") or {}).items():
         if name not in static and name not in node.inputs:
             _static(node, name, value, static, problems)
-    if "ext" in options:
-        try:
-            spec["ext"] = to_json_ready(options["ext"])
-        except (TypeError, ValueError) as error:
-            problems.append(Problem("bad_ext", f"{node.key}.ext", f"cannot be stored: it {error}"))
+    for field in ("config", "ext"):
+        if field in options:
+            try:
+                spec[field] = to_json_ready(options[field])
+            except (TypeError, ValueError) as error:
+                message = f"cannot be stored: it {error}"
+                problems.append(Problem(f"bad_{field}", f"{node.key}.{field}", message))
     _arguments(node, spec, static, problems)
     upstream = dict(node.upstream)
     edges: list[Any] = []

@@ -24,8 +24,8 @@ DURATIONS = ("retry_interval", "retry_cap", "timeout", "grace")
 OPTIONS = frozenset((
     "name", "type", "retries", "max_attempts", *DURATIONS, "retry_backoff", "retry_jitter",
     "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool", "slots", "owner",
-    "labels", "category", "resource", "resource_key", "params", "depends_on", "version", "doc",
-    "ext",
+    "labels", "category", "resource", "resource_key", "params", "config", "depends_on",
+    "version", "doc", "ext",
 ))
 
 
@@ -174,6 +174,7 @@ def task(  # noqa: F811
     resource: str | None = None,
     resource_key: str | None = None,
     params: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
     type: str | None = None,
     version: int | None = None,
@@ -206,6 +207,7 @@ def task(  # noqa: F811
     resource: str | None = None,
     resource_key: str | None = None,
     params: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
     type: str | None = None,
     version: int | None = None,
@@ -252,7 +254,9 @@ def task(  # noqa: F811
         Who answers for it, words to find it by, its category, the asset it writes, what it
         is for, and data of your own.
     params : dict, optional
-        Static values for arguments.
+        Static values for arguments. Text may hold placeholders such as ``${biz_date}``.
+    config : dict, optional
+        Further values of yours that ``ctx.config`` shows, placeholders filled in.
     depends_on : list, optional
         What it waits for: tasks, names in this dag, or ``"dag.task"`` elsewhere.
     type, version : optional

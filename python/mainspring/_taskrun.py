@@ -28,6 +28,9 @@ class Attempt:
         How long it took, or has taken so far.
     error_code, error_type, error, traceback : str or None
         What the handler raised; the traceback begins at the author's code.
+    filled : dict
+        What placeholders became in its texts, by ``params``, ``config`` and ``dedup_key``;
+        secrets are masked.
     log : str
         What it printed and logged, when it has ended; at least the last 8 KiB of it.
 
@@ -84,6 +87,16 @@ class Attempt:
     @property
     def traceback(self) -> "str | None":
         return self._row["traceback"]
+
+    @property
+    def filled(self) -> "dict[str, Any]":
+        kept = self._row["params"]
+        if kept is None:
+            return {}
+        import json
+
+        found: dict[str, Any] = json.loads(kept)
+        return found
 
     @property
     def log(self) -> str:

@@ -40,7 +40,10 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         let source = sources.get(&problem.place).copied();
         with_source(problem, source)
     });
+    let texts = (super::texts::check(dag).into_iter())
+        .map(|(problem, task)| with_source(problem, task.source.as_deref()));
     tasks
+        .chain(texts)
         .chain(check_zone(dag))
         .chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule)))
         .collect()

@@ -11,9 +11,12 @@ mod decide;
 mod edges;
 mod event;
 mod explain;
+mod fill;
 mod moment;
 mod plan;
+mod preview;
 mod run;
+mod texts;
 mod world;
 
 pub use action::{
@@ -25,7 +28,10 @@ pub use decide::{Refusal, decide};
 pub use edges::{Verdict, edge_verdict};
 pub use event::{Event, NewRun, Report, RerunWhat, Stop};
 pub use explain::{Explanation, Reason, explain};
+pub use fill::{Filled, Filling, MASK, Times, fill};
 pub use moment::{Asked, Moment, When, rule};
 pub use plan::{Plan, PlannedTask};
+pub use preview::{Preview, PreviewText, preview};
 pub use run::{Live, Run, TaskRun};
+pub use texts::{has_texts, results_asked};
 pub use world::World;

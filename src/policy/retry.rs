@@ -24,6 +24,9 @@ pub const LONGEST_DELAY_MS: i64 = 366 * 86_400_000;
 /// The code of a result that cannot be stored; the next try would return the same.
 pub const RESULT: &str = "RESULT";
 
+/// The codes of an attempt whose texts could not be filled in: the next try would get the same.
+pub const RENDER: [&str; 2] = ["RENDER", "SECRET"];
+
 /// In `retry_on`: any failure. A timeout is not one and is named by itself.
 pub const ERROR: &str = "ERROR";
 
@@ -139,6 +142,8 @@ pub enum Why {
     RetryOn,
     /// The result could not be stored.
     Result,
+    /// Its texts could not be filled in.
+    Render,
     /// It stopped half-done and is not idempotent.
     NotIdempotent,
 }
@@ -173,6 +178,8 @@ impl Retry<'_> {
             |on: &[String]| on.iter().any(|code| code == ERROR || codes.contains(&code.as_str()));
         if codes.contains(&RESULT) {
             Some(Why::Result)
+        } else if codes.first().is_some_and(|code| RENDER.contains(code)) {
+            Some(Why::Render)
         } else if !self.retry_on.is_none_or(listed) {
             Some(Why::RetryOn)
         } else {

@@ -22,7 +22,7 @@ pub fn keyword<'py>(
     converters: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let arguments = PyDict::new(py);
-    for (name, value) in &job.def.params {
+    for (name, value) in job.params() {
         arguments.set_item(name, values::face(py, value)?)?;
     }
     for param in &job.def.param_schema {

@@ -314,6 +314,7 @@ pub fn render(
         nominal,
         biz_date: biz_date.unwrap_or_else(|| nominal.date().plus_days(-1)),
         interval_start: interval_start.map(Instant),
+        interval_end: None,
         zone,
     };
     let lookup = |outside: &Outside| match outside {

@@ -77,7 +77,19 @@ impl Context {
 
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        values::face(py, &self.job.run.params)
+        let mut params = self.job.run.params.clone();
+        params.extend(self.job.params().iter().map(|(name, value)| (name.clone(), value.clone())));
+        values::face(py, &params)
+    }
+
+    #[getter]
+    fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        values::face(py, self.job.config())
+    }
+
+    #[getter]
+    fn dedup_key(&self) -> Option<&str> {
+        self.job.dedup_key()
     }
 
     /// Append output to the attempt's log; `stream` is "out" or "err".

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::engine::{Preview, PreviewText};
 use crate::model::journal::Entry;
-use crate::model::{AttemptRow, Instant, Progress, RunRow, TaskRunRow};
+use crate::model::{AttemptRow, DagDef, Instant, Progress, RunRow, TaskRunRow};
 use crate::store::{RunSummary, TaskRunView};
 
 /// A run.
@@ -156,6 +157,48 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
         }
     };
     views.into_iter().map(face).collect()
+}
+
+/// What a run would get.
+#[derive(Serialize)]
+pub struct PreviewFace {
+    dag: String,
+    biz_date: String,
+    nominal_at: Instant,
+    interval_start: Instant,
+    interval_end: Instant,
+    timezone: String,
+    texts: Vec<PreviewTextFace>,
+}
+
+#[derive(Serialize)]
+struct PreviewTextFace {
+    task: String,
+    field: String,
+    before: String,
+    after: Value,
+}
+
+impl PreviewFace {
+    /// The preview of a dag.
+    pub fn new(dag: &DagDef, preview: Preview) -> Self {
+        let Preview { moment, texts } = preview;
+        let text = |text: PreviewText| PreviewTextFace {
+            task: text.task,
+            field: text.place,
+            before: text.before,
+            after: text.after,
+        };
+        PreviewFace {
+            dag: dag.key.clone(),
+            biz_date: moment.biz_date.to_string(),
+            nominal_at: moment.nominal_at,
+            interval_start: moment.interval.0,
+            interval_end: moment.interval.1,
+            timezone: dag.timezone.clone(),
+            texts: texts.into_iter().map(text).collect(),
+        }
+    }
 }
 
 /// An attempt.

@@ -34,7 +34,7 @@ mod _mainspring {
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]
-    use super::{check_dag, migrate, states};
+    use super::{check_dag, migrate, preview, states};
 
     use pyo3::prelude::*;
 
@@ -50,6 +50,29 @@ fn check_dag<'py>(py: Python<'py>, spec: &Bound<'py, PyAny>) -> PyResult<Bound<'
     let spec = values::to_json(spec)?;
     let def = py.detach(|| crate::engine::check_definition(&spec)).map_err(errors::spec)?;
     values::face(py, &def)
+}
+
+/// What a run would get: its times, and each text of a task before and after.
+#[pyfunction]
+fn preview<'py>(
+    py: Python<'py>,
+    spec: &Bound<'py, PyAny>,
+    task: Option<&str>,
+    request: &Bound<'py, pyo3::types::PyDict>,
+    now: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let spec = values::to_json(spec)?;
+    let found = py.detach(|| crate::engine::check_definition(&spec)).map_err(errors::spec)?;
+    let request = session::read_request(&found.key, request)?;
+    let asked = crate::engine::Asked {
+        nominal_at: request.nominal_at,
+        biz_date: request.biz_date,
+        interval: request.interval,
+    };
+    let now = crate::model::Instant(now);
+    let preview = crate::engine::preview(&found, task, asked, &request.params, now);
+    let preview = preview.map_err(errors::spec)?;
+    values::face(py, &faces::PreviewFace::new(&found, preview))
 }
 
 /// Bring a database to the newest schema: (schema before, schema now).

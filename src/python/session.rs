@@ -283,7 +283,7 @@ fn read_handlers(handlers: &Bound<'_, PyDict>) -> PyResult<BTreeMap<String, Hand
     Ok(read)
 }
 
-fn read_request(dag: &str, request: &Bound<'_, PyDict>) -> PyResult<NewRunRequest> {
+pub(super) fn read_request(dag: &str, request: &Bound<'_, PyDict>) -> PyResult<NewRunRequest> {
     let mut read = NewRunRequest::default();
     let mut interval = (None, None);
     for (key, value) in request.iter() {

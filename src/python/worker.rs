@@ -53,6 +53,10 @@ impl Worker {
             worker.report(job, Finished::failed("HANDLER", "HandlerMissing", why));
             return Ok(None);
         };
+        if let Err(finished) = job.fill(&|name| secret(py, name)) {
+            worker.report(job, *finished);
+            return Ok(None);
+        }
         let context = Py::new(py, Context::new(Arc::clone(job)))?;
         let converters = handler.converters.as_ref().map(|converters| converters.bind(py));
         let arguments = arguments::keyword(py, job, &context, converters)?;
@@ -81,6 +85,13 @@ impl Worker {
         worker.stoppable(job, Arc::new(PyStop::Coroutine(task.unbind())));
         Ok(())
     }
+}
+
+/// A secret, from the environment as Python sees it.
+fn secret(py: Python<'_>, name: &str) -> Option<String> {
+    let environment = py.import("os").and_then(|os| os.getattr("environ")).ok()?;
+    let found = environment.call_method1("get", (format!("MAINSPRING_SECRET_{name}"),)).ok()?;
+    found.extract().ok()
 }
 
 #[pymethods]

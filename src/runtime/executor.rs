@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::clock::Clock;
 use super::logs::LogSink;
+use super::render::Texts;
 use crate::engine::TaskRunRef;
 use crate::model::{
     AttemptRecord, AttemptStart, Date, Instant, Outcome, RunId, StopReason, TaskDef,
@@ -96,6 +97,8 @@ pub struct Job {
     pub run: Arc<RunInfo>,
     /// Arguments that are results of upstreams.
     pub inputs: Vec<(String, Input)>,
+    /// Texts with placeholders; whoever calls the handler has them filled in first.
+    pub texts: Texts,
     /// Who can call the handler.
     pub host: HandlerHost,
     /// Where its output goes.

@@ -105,6 +105,11 @@ impl InlinePool {
     pub fn log_of(&self, at: TaskRunRef) -> Option<Arc<LogSink>> {
         self.shared.lock().running.get(&at).map(|job| Arc::clone(&job.log))
     }
+
+    /// What was filled into the texts of a running attempt.
+    pub fn params_of(&self, at: TaskRunRef) -> Option<String> {
+        self.shared.lock().running.get(&at).and_then(|job| job.kept().map(str::to_owned))
+    }
 }
 
 /// Where threads get their workers.
@@ -282,6 +287,7 @@ impl Shared {
         let (log_uri, log_tail) = job.log.finish();
         finished.record.log_uri = log_uri;
         finished.record.log_tail = log_tail;
+        finished.record.params = job.kept().map(str::to_owned);
         let report = Report {
             at: job.at,
             attempt_no: attempt.attempt_no,

@@ -11,6 +11,7 @@ mod inline;
 mod logs;
 mod node;
 mod refusal;
+mod render;
 mod request;
 mod session;
 mod turn;

@@ -115,6 +115,15 @@ def _parser() -> Parser:
 
     _run(command("run", "run", "Run a dag here and now."))
 
+    one = command("render", "render", "What placeholders become in a task, for any day.")
+    one.add_argument("task", metavar="DAG[.TASK]")
+    one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
+    one.add_argument(
+        "--nominal-at", metavar="T", help="the instant it is for, where a day has several"
+    )
+    one.add_argument("--param", action="append", default=[], metavar="K=V")
+    one.add_argument("--file", metavar="F", help="the file of the dag; default: the project's")
+
     one = command("runs", "runs", "Runs, the newest first.")
     one.add_argument("dag", nargs="?", metavar="DAG")
     one.add_argument("--state", action="append", metavar="S", help="only these states")

@@ -106,7 +106,11 @@ def _instant(options: argparse.Namespace, *, several: bool) -> datetime:
     """The instant of ``--nominal-at``, which one run has."""
     if several:
         raise Stop("--nominal-at is one instant, --from and --to are several days", None, 2)
-    text = options.nominal_at
+    return instant_of(options.nominal_at)
+
+
+def instant_of(text: str) -> datetime:
+    """The instant that ``--nominal-at`` names."""
     try:
         at = datetime.fromisoformat(readable(text))
     except ValueError:

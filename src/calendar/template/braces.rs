@@ -15,7 +15,7 @@ const NAMES: &[(&str, Base, &[Move], Look)] = &[
     ("tomorrow", Base::Nominal, &[Move::Days(1)], Look::Date),
     ("biz_date", Base::BizDate, &[], Look::Date),
     ("interval_start", Base::IntervalStart, &[], Look::Instant),
-    ("interval_end", Base::Fire, &[], Look::Instant),
+    ("interval_end", Base::IntervalEnd, &[], Look::Instant),
     ("nominal_at", Base::Nominal, &[], Look::Instant),
     // Of the business date, because that is the day the data belongs to.
     ("month_start", Base::BizDate, &[Move::MonthStart], Look::Date),

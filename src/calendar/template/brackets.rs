@@ -74,14 +74,28 @@ fn function(name: &str, pattern: &str, argument: Option<&str>) -> Result<Time, P
             ));
         }
     };
-    let form = Form::Pattern(Pattern::parse(pattern)?);
+    let form = Form::Pattern(format(pattern)?);
     Ok(Time { base: Base::Nominal, moves, form })
+}
+
+/// A format with a date or time in it: `$[0]` and `$['name']` are paths of JSON and not dates.
+fn format(text: &str) -> Result<Pattern, Problem> {
+    let plain = "for the plain characters write `$$[`";
+    let pattern = Pattern::parse(text).map_err(|problem| {
+        let hint = problem.hint.clone();
+        problem.hint(hint.map_or(plain.to_owned(), |hint| format!("{hint}; {plain}")))
+    })?;
+    if pattern.has_letters() {
+        return Ok(pattern);
+    }
+    Err(Problem::new("syntax", "", "there is no date in the brackets")
+        .hint(format!("a date is written such as yyyyMMdd-1; {plain}")))
 }
 
 /// A format, perhaps with `±N`, `±N/24` or `±N/24/60` at its end.
 fn offset(body: &str) -> Result<Time, Problem> {
     let time = |pattern: &str, moves| -> Result<Time, Problem> {
-        let form = Form::Pattern(Pattern::parse(pattern)?);
+        let form = Form::Pattern(format(pattern)?);
         Ok(Time { base: Base::Nominal, moves, form })
     };
     // Dates contain dashes too; only the last sign can begin an offset.

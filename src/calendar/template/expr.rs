@@ -35,8 +35,10 @@ pub struct Moment {
     pub nominal: Wall,
     /// The day the data belongs to.
     pub biz_date: Date,
-    /// Where the data interval begins; it ends at `at`.
+    /// Where the data interval begins.
     pub interval_start: Option<Instant>,
+    /// Where the data interval ends; none where that is `at`, as it is for a fire.
+    pub interval_end: Option<Instant>,
     /// The zone of the schedule.
     pub zone: Zone,
 }
@@ -57,8 +59,7 @@ pub(super) enum Base {
     /// The business date at midnight.
     BizDate,
     IntervalStart,
-    /// The instant of the fire.
-    Fire,
+    IntervalEnd,
 }
 
 /// One step of date arithmetic.
@@ -102,7 +103,10 @@ impl Time {
         let (mut wall, mut at) = match self.base {
             Base::Nominal => (moment.nominal, Some(moment.at)),
             Base::BizDate => (Wall::new(moment.biz_date, 0), None),
-            Base::Fire => (zone.wall(moment.at), Some(moment.at)),
+            Base::IntervalEnd => {
+                let end = moment.interval_end.unwrap_or(moment.at);
+                (zone.wall(end), Some(end))
+            }
             Base::IntervalStart => {
                 let start = moment.interval_start.ok_or_else(|| {
                     Problem::new("no_interval", "", "the run has no data interval")

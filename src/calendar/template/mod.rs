@@ -74,7 +74,7 @@ impl Template {
                 }
             };
             let Some(end) = rest.find(close) else {
-                problems.push(not_closed(rest, close));
+                problems.push(at(text.len() - rest.len(), text, not_closed(rest, close)));
                 break;
             };
             let (source, after) = rest.split_at(end + 1);
@@ -86,7 +86,10 @@ impl Template {
                     }
                     parts.push(Part::Value(value));
                 }
-                Err(problem) => problems.push(problem),
+                Err(problem) => {
+                    let begin = text.len() - after.len() - source.len();
+                    problems.push(at(begin, text, problem));
+                }
             }
         }
         if !problems.is_empty() {
@@ -206,6 +209,12 @@ fn is_plain_name(text: &str) -> bool {
                 && !part.starts_with(|c: char| c.is_ascii_digit())
                 && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
         })
+}
+
+/// The same problem with where its placeholder begins, counted in characters from 1.
+fn at(byte: usize, text: &str, problem: Problem) -> Problem {
+    let position = text[..byte].chars().count() + 1;
+    Problem { message: format!("{} (at character {position})", problem.message), ..problem }
 }
 
 fn not_closed(rest: &str, close: char) -> Problem {

@@ -62,6 +62,11 @@ impl Pattern {
         if text.contains('%') { percent(text) } else { letters(text) }
     }
 
+    /// Whether it writes anything of the date or time.
+    pub(super) fn has_letters(&self) -> bool {
+        self.0.iter().any(|piece| !matches!(piece, Piece::Text(_)))
+    }
+
     pub(super) fn format(&self, wall: Wall, offset: i64) -> String {
         let (year, month, day) = wall.date().ymd();
         let (hour, minute, second) = wall.hms();

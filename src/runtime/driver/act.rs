@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::{Driver, Message, Waiting};
-use crate::engine::{Effect, Report, TaskRunRef};
+use crate::engine::{Effect, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
 use crate::runtime::executor::{Input, Job, Stoppable};
 use crate::runtime::logs::LogSink;
+use crate::runtime::render::Texts;
 
 impl Driver {
     /// Tells those who wait, after the commit.
@@ -89,24 +90,26 @@ impl Driver {
             });
             return None;
         }
-        let mut inputs = Vec::with_capacity(task.def.inputs.len());
-        for (argument, upstream) in &task.def.inputs {
+        let result_of = |upstream: &str| {
             let found = driven
                 .plan
                 .graph
                 .upstream(at.index)
                 .iter()
-                .find(|index| driven.plan.tasks[**index as usize].def.name == *upstream);
-            let input = match found.map(|index| &run.task_run(*index).progress) {
+                .find(|index| driven.plan.tasks[**index as usize].def.name == upstream);
+            match found.map(|index| &run.task_run(*index).progress) {
                 Some(progress) => match (&progress.result, &progress.result_uri) {
                     (Some(text), _) => Input::Text(Arc::clone(text)),
                     (None, Some(uri)) => Input::File(uri.clone()),
                     (None, None) => Input::Nothing,
                 },
                 None => Input::Nothing,
-            };
-            inputs.push((argument.clone(), input));
-        }
+            }
+        };
+        let inputs = task.def.inputs.iter().map(|(name, from)| (name.clone(), result_of(from)));
+        let asked = results_asked(&driven.info.dag, &task.def).into_iter();
+        let texts =
+            Texts::of(&task.def, asked.map(|name| (name.clone(), result_of(&name))).collect());
         let log =
             LogSink::new(&self.files, &self.clock, at.run, attempt.task_run_id, attempt.attempt_no);
         Some(Job {
@@ -114,7 +117,8 @@ impl Driver {
             attempt,
             def: Arc::clone(&task.def),
             run: Arc::clone(&driven.info),
-            inputs,
+            inputs: inputs.collect(),
+            texts,
             host: Arc::clone(&driven.host),
             log: Arc::new(log),
             clock: self.clock.clone(),

@@ -190,6 +190,7 @@ impl Driver {
             decide(&self.world, event, now).map_err(|refusal| refusal.to_string())?;
         for end in decision.ends.iter_mut().filter(|end| !end.released) {
             // Given up, but still running: what it has printed so far belongs to its record.
+            end.end.record.params = self.pool.params_of(end.at);
             if let Some(log) = self.pool.log_of(end.at) {
                 (end.end.record.log_uri, end.end.record.log_tail) = log.finish();
             }

@@ -193,7 +193,8 @@ fn placeholders() {
             None => zone.wall(at),
         };
         let biz_date = nominal.date().plus_days(-1);
-        let moment = Moment { at, nominal, biz_date, interval_start: None, zone };
+        let moment =
+            Moment { at, nominal, biz_date, interval_start: None, interval_end: None, zone };
         match Template::parse(case.text("expr"), &[]) {
             Ok(template) => case.check(&json!(template.render(&moment, &nothing).unwrap())),
             Err(error) => case.check(&json!({ "error": error.0[0].code })),

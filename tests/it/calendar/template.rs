@@ -11,6 +11,7 @@ fn moment() -> Moment {
         nominal: Wall::parse("2024-03-15T02:00:00").unwrap(),
         biz_date: Date::parse("2024-03-14").unwrap(),
         interval_start: Some(instant("2024-03-14T02:00:00+08:00")),
+        interval_end: None,
         zone: Zone::named("Asia/Shanghai").unwrap(),
     }
 }
@@ -166,6 +167,7 @@ fn a_run_carried_over_a_gap_keeps_its_nominal_date() {
         nominal: Wall::parse("2018-05-04T23:45:00").unwrap(),
         biz_date: Date::parse("2018-05-03").unwrap(),
         interval_start: None,
+        interval_end: None,
         zone,
     };
     let text = "${today} ${yesterday} ${system.datetime} ${interval_end:yyyy-MM-dd}";
