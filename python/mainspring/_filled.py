@@ -51,19 +51,21 @@ def converters(
     mainspring._filled.RenderError: year: must be an int, not '2024-02'
     """
     return {
-        name: _converter(name, argument.kind)
+        name: _converter(name, argument.kind, "${secret:" in static[name])
         for name, argument in signature.arguments.items()
         if has_placeholder(static.get(name))
     }
 
 
-def _converter(name: str, kind: "Kind") -> "Callable[[Any], Any]":
+def _converter(name: str, kind: "Kind", secret: bool) -> "Callable[[Any], Any]":
     def convert(value: "Any") -> "Any":
         if isinstance(value, str) and kind.word in ("int", "float", "bool"):
             value = _read(value)
         complaint = misfit(kind, value)
         if complaint is not None:
-            raise RenderError(f"{name}: {complaint}", code="RENDER")
+            if secret:  # the message is kept, and the secret must not be
+                complaint = "what the secret was filled into is none of its type"
+            raise RenderError(f"{name}: {complaint}", code="RENDER") from None
         return value if kind.convert is None else kind.convert(value)
 
     return convert

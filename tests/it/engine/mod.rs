@@ -8,3 +8,4 @@ mod moments;
 mod queue;
 mod retries;
 mod stops;
+mod texts;

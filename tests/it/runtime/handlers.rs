@@ -131,6 +131,13 @@ impl Drop for Folder {
     }
 }
 
+/// What a worker does first: the texts of the job filled in, or how that failed.
+pub fn fill(job: &Job, secrets: &[(&str, &str)]) -> Result<(), Box<Finished>> {
+    job.fill(&|name| {
+        secrets.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    })
+}
+
 /// A session whose clock stands until it is moved.
 pub struct Desk {
     pub session: Session,
@@ -144,7 +151,12 @@ impl Desk {
 
     /// The same, writing to this store.
     pub fn with(folder: &Folder, driving: Box<dyn Store>) -> Desk {
-        let (clock, hand) = Clock::test(START);
+        Desk::at(folder, driving, START)
+    }
+
+    /// The same, opened at this instant.
+    pub fn at(folder: &Folder, driving: Box<dyn Store>, now: Instant) -> Desk {
+        let (clock, hand) = Clock::test(now);
         let options = SessionOptions {
             database: folder.database(),
             role: "test".into(),

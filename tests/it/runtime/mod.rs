@@ -4,5 +4,6 @@ mod faults;
 mod handlers;
 mod life;
 mod pools;
+mod render;
 mod retry;
 mod takeover;
