@@ -57,14 +57,27 @@ pub(super) fn check(dag: &DagDef) -> Vec<(Problem, &TaskDef)> {
 
 /// Whether a task has any text to be filled in.
 pub fn has_texts(task: &TaskDef) -> bool {
-    let mut any = false;
-    walk(task, &mut |_, _, _| any = true);
-    any
+    let dollar = |text: &str| text.contains('$');
+    task.params.values().chain(task.config.values()).any(has_dollar)
+        || task.policy.dedup_key.as_deref().is_some_and(dollar)
+}
+
+/// Asked at each start, so without the paths that `walk` makes.
+fn has_dollar(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('$'),
+        Value::Array(items) => items.iter().any(has_dollar),
+        Value::Object(map) => map.values().any(has_dollar),
+        _ => false,
+    }
 }
 
 /// The upstreams whose results the texts of a task ask for.
 pub fn results_asked(dag: &str, task: &TaskDef) -> BTreeSet<String> {
     let mut asked = BTreeSet::new();
+    if !has_texts(task) {
+        return asked;
+    }
     let mut upstreams = None;
     walk(task, &mut |_, _, text| {
         // What cannot be read is told when it is filled in.
@@ -112,6 +125,7 @@ fn inside(part: Part, path: &str, value: &Value, visit: &mut dyn FnMut(Part, &st
 
 /// Names that the texts of one task may use.
 struct Names<'a> {
+    injected: &'a [String],
     runtime: BTreeSet<&'a str>,
     fixed: BTreeSet<&'a str>,
     upstreams: BTreeSet<&'a str>,
@@ -120,6 +134,7 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn of(dag: &str, task: &'a TaskDef) -> Self {
         Names {
+            injected: &task.injected,
             runtime: task.param_schema.iter().map(|param| param.name.as_str()).collect(),
             fixed: task.params.keys().map(String::as_str).collect(),
             upstreams: upstreams_of(dag, task),
@@ -167,6 +182,10 @@ impl<'a> Names<'a> {
             ));
         }
         let message = format!("`${{params.{key}}}`: the task has no parameter `{name}`");
+        if self.injected.iter().any(|filled| filled == name) && name != "ctx" {
+            let hint = format!("the run's own is `${{{name}}}`");
+            return Some(Problem::new(code, "", message).hint(hint));
+        }
         let mut known = self.runtime.clone();
         if !in_params {
             known.extend(&self.fixed);

@@ -206,8 +206,8 @@ pub struct AttemptRecord {
     pub log_uri: Option<String>,
     /// The last lines of its output, up to 8 KiB.
     pub log_tail: Option<String>,
-    /// The arguments it was called with, JSON text, secrets masked; none where they are those of
-    /// the run and its upstreams.
+    /// What the placeholders of its task became, JSON text, secrets masked; none where there is
+    /// nothing to be filled in.
     pub params: Option<String>,
 }
 

@@ -121,7 +121,9 @@ def _parser() -> Parser:
     one.add_argument(
         "--nominal-at", metavar="T", help="the instant it is for, where a day has several"
     )
-    one.add_argument("--param", action="append", default=[], metavar="K=V")
+    one.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="a value for the run"
+    )
     one.add_argument("--file", metavar="F", help="the file of the dag; default: the project's")
 
     one = command("runs", "runs", "Runs, the newest first.")

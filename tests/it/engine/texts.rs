@@ -90,6 +90,10 @@ fn every_problem_is_told_at_once_with_its_place_and_position() {
     assert_eq!(found[4].hint.as_deref(), Some("did you mean `size`?"));
     assert_eq!(found[5].hint.as_deref(), Some("did you mean `a`?"));
     assert!(found.iter().all(|problem| problem.hint.is_some()), "{found:?}");
+    let filled_by_the_run = refused(json!({"injected": ["biz_date"],
+                                           "config": {"x": "${params.biz_date}"}}));
+    let hint = filled_by_the_run[0].hint.as_deref();
+    assert_eq!(hint, Some("the run's own is `${biz_date}`"));
     // What can be read but names nothing is told as well.
     let unknown = refused(json!({"dedup_key": "${result.c}"}));
     assert_eq!((unknown[0].code, unknown[0].place.as_str()), ("unknown_result", "d.b.dedup_key"));

@@ -77,6 +77,10 @@ fn table() {
         (on(&[]), Timeout, 1, 0, timeout(Why::RetryOn)),
         // A result that cannot be stored will not be better next time.
         (RETRY, Failed(&["RESULT"]), 1, 0, failed(Why::Result)),
+        (RETRY, Failed(&["RENDER", "RenderError"]), 1, 0, failed(Why::Render)),
+        (on(&["SECRET"]), Failed(&["SECRET"]), 1, 0, failed(Why::Render)),
+        // The code decides, and not a class of that name.
+        (RETRY, Failed(&["ValueError", "RENDER"]), 1, 0, Wait(10_000)),
         (on(&["RESULT", "ERROR"]), Failed(&["RESULT"]), 1, 0, failed(Why::Result)),
         // Half-done and not repeatable: somebody has to look.
         (careful, Lost, 0, 1, failed(Why::NotIdempotent)),
