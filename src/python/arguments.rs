@@ -9,9 +9,21 @@ use serde_json::Value;
 use super::context::{Context, date, datetime};
 use super::values;
 use crate::model::{Param, ParamType};
-use crate::runtime::{Input, Job};
+use crate::runtime::{Finished, Input, Job};
 
-/// The arguments of a job.
+/// Has the placeholders of a job filled in; secrets are those of this process's environment.
+///
+/// # Errors
+/// How the attempt has failed.
+pub fn fill(py: Python<'_>, job: &Job) -> Result<(), Box<Finished>> {
+    job.fill(&|name| {
+        let environment = py.import("os").and_then(|os| os.getattr("environ")).ok()?;
+        let found = environment.call_method1("get", (format!("MAINSPRING_SECRET_{name}"),));
+        found.ok()?.extract().ok()
+    })
+}
+
+/// The arguments of a job whose placeholders have been filled in.
 ///
 /// # Errors
 /// Those of converters that the author's types bring, and of results that cannot be read.

@@ -122,6 +122,7 @@ fn record_now(job: &Job) -> AttemptRecord {
     AttemptRecord {
         duration_ms: job.elapsed_ms(),
         pid: Some(i64::from(std::process::id())),
+        params: job.kept().map(str::to_owned),
         ..AttemptRecord::default()
     }
 }

@@ -53,7 +53,7 @@ impl Worker {
             worker.report(job, Finished::failed("HANDLER", "HandlerMissing", why));
             return Ok(None);
         };
-        if let Err(finished) = job.fill(&|name| secret(py, name)) {
+        if let Err(finished) = arguments::fill(py, job) {
             worker.report(job, *finished);
             return Ok(None);
         }
@@ -85,13 +85,6 @@ impl Worker {
         worker.stoppable(job, Arc::new(PyStop::Coroutine(task.unbind())));
         Ok(())
     }
-}
-
-/// A secret, from the environment as Python sees it.
-fn secret(py: Python<'_>, name: &str) -> Option<String> {
-    let environment = py.import("os").and_then(|os| os.getattr("environ")).ok()?;
-    let found = environment.call_method1("get", (format!("MAINSPRING_SECRET_{name}"),)).ok()?;
-    found.extract().ok()
 }
 
 #[pymethods]

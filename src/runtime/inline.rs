@@ -287,7 +287,10 @@ impl Shared {
         let (log_uri, log_tail) = job.log.finish();
         finished.record.log_uri = log_uri;
         finished.record.log_tail = log_tail;
-        finished.record.params = job.kept().map(str::to_owned);
+        // Whoever ran it elsewhere has said so already.
+        if finished.record.params.is_none() {
+            finished.record.params = job.kept().map(str::to_owned);
+        }
         let report = Report {
             at: job.at,
             attempt_no: attempt.attempt_no,

@@ -22,7 +22,7 @@ pub struct Texts {
     /// Whether there is anything to be filled in.
     any: bool,
     /// Results of upstreams, by task.
-    results: Vec<(String, Input)>,
+    pub(super) results: Vec<(String, Input)>,
     filled: OnceLock<Filled>,
     /// What is kept of it, secrets masked.
     kept: OnceLock<String>,
