@@ -88,6 +88,7 @@ fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, day: i32) -> Cr
         id: RunId(ids.run),
         dag_id: dag.id,
         dag: dag.def.key.clone(),
+        task_id: None,
         nominal_at,
         biz_date,
         interval_start: nominal_at,
@@ -95,6 +96,7 @@ fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, day: i32) -> Cr
         timezone: "UTC".into(),
         trigger: Trigger::Schedule,
         timed: true,
+        variant: String::new(),
         interactive: false,
         requested_by: None,
         params: "{}".into(),
@@ -117,7 +119,7 @@ fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, day: i32) -> Cr
         created_at: nominal_at,
         progress: Progress::default(),
     });
-    CreatedRun { task_runs: task_runs.collect(), row }
+    CreatedRun { task_runs: task_runs.collect(), row, schedules: Vec::new() }
 }
 
 fn moved(row: &TaskRunRow, from: State, to: State, when: Instant) -> Entry {

@@ -20,6 +20,7 @@ them and remembers what happened.
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
+from mainspring._dag_schedule import Schedule, schedule
 from mainspring._history import Runs, pool, run, runs, show_versions, sql
 from mainspring._node import Node
 from mainspring._rule import Rule
@@ -67,6 +68,7 @@ __all__ = [
     "Rule",
     "Run",
     "Runs",
+    "Schedule",
     "SpecError",
     "StoreError",
     "Task",
@@ -83,6 +85,7 @@ __all__ = [
     "render",
     "run",
     "runs",
+    "schedule",
     "show_versions",
     "sql",
     "task",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from typing import Any
 
+    from mainspring._dag_schedule import Schedule
     from mainspring._history import Runs
     from mainspring._rule import Rule
     from mainspring._run import Run
@@ -22,9 +23,10 @@ class Dag(Definition):
     ----------
     name : str
         Stable name: letters of any script, digits, ``_`` and ``-``.
-    schedule : str, Rule or list, optional
-        When it fires: a cron line, ``"@daily"``, ``"every 6h"``, or what :func:`mainspring.cron`
-        and its like make, zone included. Without one it runs when asked.
+    schedule : str, Rule, Schedule or list, optional
+        When it fires: a cron line, ``"@daily"``, ``"every 6h"``, what :func:`mainspring.cron`
+        and its like make, zone included, or :func:`mainspring.schedule` with all that can be said
+        about it. Without one it runs when asked.
     timezone : str, optional
         IANA zone of its dates and schedule; the project's, or UTC, by default.
     start_date, end_date : date or str, optional
@@ -33,8 +35,9 @@ class Dag(Definition):
         Who answers for it, words to find it by, text to show, what it is for.
     max_active_runs : int, optional
         How many of its runs may be live at once; default 16.
-    biz_offset : int, optional
-        Days from the nominal local date to the business date; default -1 where it fires once a
+    biz_offset : int or str, optional
+        Days from the nominal local date to the business date, ``"-1 workday"`` or
+        ``"interval_start"``; default -1 where it fires once a
         day, so that the run in the small hours of the 15th handles the 14th.
     defaults : dict, optional
         Options of :func:`mainspring.task` for all its tasks, such as ``{"retries": 2}``.
@@ -69,7 +72,7 @@ class Dag(Definition):
         self,
         name: str,
         *,
-        schedule: "str | Rule | Sequence[Any] | None" = None,
+        schedule: "str | Rule | Schedule | Sequence[Any] | None" = None,
         timezone: "str | None" = None,
         start_date: "date | str | None" = None,
         end_date: "date | str | None" = None,
@@ -78,7 +81,7 @@ class Dag(Definition):
         title: "str | None" = None,
         doc: "str | None" = None,
         max_active_runs: "int | None" = None,
-        biz_offset: "int | None" = None,
+        biz_offset: "int | str | None" = None,
         defaults: "Mapping[str, Any] | None" = None,
         database: "Any" = None,
     ) -> None:

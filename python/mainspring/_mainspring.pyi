@@ -130,8 +130,18 @@ class Session:
     """One process's way to decide: owns the driver thread and the threads that run handlers."""
 
     def __new__(
-        cls, database: str, *, role: str, slots: int = 32, busy_wait_s: float = 120.0
-    ) -> Session: ...
+        cls,
+        database: str,
+        *,
+        role: str,
+        slots: int = 32,
+        busy_wait_s: float = 120.0,
+        leads: str | None = None,
+        clock: ManualClock | None = None,
+        durable: bool = True,
+    ) -> Session:
+        """`leads`: the name of the scope that it decides for. `clock`: one that stands."""
+
     @property
     def database(self) -> str: ...
     def register(self, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -170,9 +180,57 @@ class Session:
     def exception(self, run_id: int, task: str) -> BaseException | None:
         """The author's own exception of the newest attempt that failed in this process."""
     def explain(self, run_id: int, task: str) -> str: ...
+    def serve(
+        self,
+        dags: list[
+            tuple[str, dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]]]
+        ],
+    ) -> None:
+        """Fire the schedules of registered dags from now on: pairs of key and handlers."""
+    def remove(self, dags: list[str]) -> None:
+        """Forget dags whose files are gone; what is open of them goes on."""
+    def pause(
+        self, dag: str, paused: bool, schedule: str | None = None, missed: str | None = None
+    ) -> None:
+        """Pause the schedules of a dag, or one of them, or let them go on."""
+    def stub(self, tasks: dict[str, dict[str, Any]], others: dict[str, Any] | None = None) -> None:
+        """Call these handlers no more: {"takes_ms", "result", "fails", "code"}, all optional."""
+    def advance(self, to: int) -> None:
+        """Move a clock that stands to an instant, in steps: to each at which something happens."""
+    def schedules(self, dag: str) -> list[ScheduleDict]: ...
+    def skips(self, dag: str, limit: int = 1000) -> list[SkipDict]: ...
     def set_pool(self, name: str, slots: int) -> None: ...
     def close(self, grace: float = 1.0, at_most: float | None = None) -> None:
         """Stop: live attempts are interrupted, threads joined. Safe to call twice."""
+
+class ScheduleDict(TypedDict):
+    """A schedule of a dag; instants are microseconds UTC."""
+
+    id: int
+    name: str
+    expression: str
+    timezone: str
+    paused: bool
+    watermark: int  # each fire up to here is a run or a skip
+    next_fire: int | None
+
+SkipDict = TypedDict(
+    "SkipDict",
+    {"schedule_id": int, "from": int, "to": int, "count": int, "reason": str},
+)
+"""Fires in a row that made no run: the first, the last, how many, and why."""
+
+@final
+class ManualClock:
+    """A clock that stands until it is moved; instants are microseconds UTC."""
+
+    def __new__(cls, now: int) -> ManualClock: ...
+    @property
+    def now(self) -> int: ...
+    def set(self, now: int) -> None: ...
+
+def duration_ms(text: str) -> int:
+    """A duration such as `90m` or `PT1H` in milliseconds."""
 
 @final
 class History:
@@ -244,6 +302,8 @@ class Calendar:
     def from_ics(name: str, text: str) -> Calendar: ...
     def include(self, dates: list[str]) -> Calendar: ...
     def exclude(self, dates: list[str]) -> Calendar: ...
+    def definition(self) -> dict[str, Any]:
+        """{"name", "weekdays", "include", "exclude"}: the same days in the shortest form."""
     def union(self, other: Calendar) -> Calendar: ...
     def minus(self, other: Calendar) -> Calendar: ...
     def is_open(self, day: str) -> bool: ...
@@ -260,6 +320,11 @@ class Timetable:
         biz_offset: str | None = None,
         calendar: Calendar | None = None,
     ) -> Timetable: ...
+    @staticmethod
+    def of_dag(
+        spec: dict[str, Any], biz_offset: str | None = None, calendar: Calendar | None = None
+    ) -> Timetable:
+        """The schedules of a dag together, or with other business dates."""
     def next(self, after: int, n: int = 1) -> list[tuple[int, int, str]]: ...
     def between(self, start: int, end: int, limit: int | None = None) -> list[tuple[int, int, str]]: ...
     def backfill(self, first: str, last: str, limit: int | None = None) -> list[tuple[int, int, str]]: ...

@@ -180,12 +180,12 @@ class Rule:
     def _shown(self, fires: "list[tuple[int, int]]") -> "list[datetime]":
         return self._show([at for at, _ in fires])
 
-    def _schedules(self) -> "list[dict[str, str]]":
-        """Return the rule as schedules of a dag, which are text."""
+    def _schedules(self) -> "list[dict[str, Any]]":
+        """Return the rule as schedules of a dag, which are plain data."""
         from mainspring._schedule import written
 
         zone = {"timezone": self.timezone} if self.names_zone else {}
-        return [{"expression": text, **zone} for text in written(self, self._core, self._options)]
+        return [{**written(self, self._core, self._options), **zone}]
 
     def __repr__(self) -> str:
         options = {"timezone": self.timezone, **self._options}

@@ -17,44 +17,48 @@ if TYPE_CHECKING:
     """A rule with its first and last nominal dates."""
 
 
-def written(rule: "Rule", core: "_mainspring.Rule", options: "dict[str, Any]") -> "list[str]":
-    """Return the texts by which a dag says what a rule says."""
+def written(rule: "Rule", core: "_mainspring.Rule", options: "dict[str, Any]") -> "dict[str, Any]":
+    """Return what a dag keeps of a rule: its text, and its options."""
     from mainspring._mainspring import first_instant
-    from mainspring._moment import refuse, shown_in
+    from mainspring._moment import instant_in, refuse, shown_in
 
-    for name in options:
-        hint = ("give the dag a start_date: steps are counted from its midnight"
-                if name == "anchor" else "leave it out; a dag's schedule has the default")
-        refuse("not_a_schedule", f"schedule.{name}", f"a dag cannot keep {name}= of a rule", hint)
+    kept = dict(options)
+    if "anchor" in kept:
+        kept["anchor"] = instant_in(rule.timezone, kept["anchor"])
     if core.kind == "cron":
-        return [rule.expression]
+        return {"expression": rule.expression, **kept}
     if core.kind == "every":
-        return [f"every {rule.expression}"]
+        return {"expression": f"every {rule.expression}", **kept}
     texts = []
     for at, wall in core.between(-(2**63), 2**63 - 1):
         shown = shown_in(rule.timezone, [at])[0]
         if first_instant(rule.timezone, wall) != at:
             refuse("not_a_schedule", "schedule", f"{shown.isoformat()} is not the first time that "
                    "the clock shows this", "a dag fires at whole seconds, the first of two")
-        texts.append(f"at {shown.replace(tzinfo=None).isoformat()}")
-    return texts
+        texts.append(shown.replace(tzinfo=None).isoformat())
+    return {"expression": f"at {','.join(texts)}", **kept}
 
 
 def schedule_field(value: "Any", spec: "dict[str, Any]") -> "Any":
-    """Return the ``schedule`` of a dag as the core reads it; rules become text.
+    """Return the ``schedule`` of a dag as the core reads it; rules become plain data.
 
     A dag that names no zone takes that of its rules, where they have one in common.
     """
+    from mainspring._dag_schedule import Schedule
     from mainspring._rule import Rule
 
     items = value if isinstance(value, (list, tuple)) else [value]
-    if not any(isinstance(item, Rule) for item in items):
+    if not any(isinstance(item, (Rule, Schedule)) for item in items):
         return value
     made: list[Any] = []
+    zones = set()
     for item in items:
-        made += item._schedules() if isinstance(item, Rule) else [item]
-    zones = {item.timezone if isinstance(item, Rule) and item.names_zone else None
-             for item in items}
+        if isinstance(item, Schedule):
+            made += item._specs()
+        else:
+            made += item._schedules() if isinstance(item, Rule) else [item]
+        rule = item.rule if isinstance(item, Schedule) else item
+        zones.add(rule.timezone if isinstance(rule, Rule) and rule.names_zone else None)
     if "timezone" not in spec and len(zones) == 1 and None not in zones:
         spec["timezone"] = zones.pop()
     return made
@@ -77,17 +81,15 @@ def timetable(
         definition = core.check_dag(schedule.spec())
         schedules = definition.get("schedules", [])
         entries = [
-            (core.Rule.written(each["expression"], each["timezone"], each.get("start_date")),
-             each.get("start_date"), each.get("end_date"))
-            for each in schedules
+            (core.Rule.written(rule["expression"], rule["timezone"], rule.get("start_date")),
+             rule.get("start_date"), rule.get("end_date"))
+            for rule in (each["rule"] for each in schedules)
         ]
         if not entries:
             refuse("no_schedule", schedule.name, "the dag has no schedule",
                    "it runs when asked; give it schedule=")
-        if offset is None:
-            own = [each["biz_offset"] for each in schedules if each.get("biz_offset") is not None]
-            offset = str(own[0]) if own else None
-        return core.Timetable(entries, offset, days), entries, entries[0][0].timezone
+        table = core.Timetable.of_dag(schedule.spec(), offset, days)
+        return table, entries, entries[0][0].timezone
     if isinstance(schedule, str):
         rule = core.Rule.written(text_of("schedule", schedule), zone_or_default(None))
     elif isinstance(schedule, Rule):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from mainspring._dag import Dag
     from mainspring._mainspring import History as CoreHistory
+    from mainspring._mainspring import Session as CoreSession
 
 _lock = threading.RLock()
 _sessions: "dict[str, Session]" = {}
@@ -23,19 +24,13 @@ _hooked = False
 class Session:
     """This process's way to decide in one database."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, core: "CoreSession | None" = None) -> None:
         from mainspring._config import settings
-        from mainspring._mainspring import Session as CoreSession
 
-        _make_folder(database)
         self.database = database
         self.slots = settings().slots
         self.waiting_inside: set[object] = set()
-        options: dict[str, Any] = {"slots": self.slots}
-        wait = getattr(settings(), "busy_wait", None)
-        if wait is not None:
-            options["busy_wait_s"] = float(wait)
-        self.core: CoreSession = CoreSession(database, role="interactive", **options)
+        self.core: CoreSession = core or open_core(database, "interactive")
         self._registered: dict[str, tuple[Dag, int]] = {}
         self._abandoned = False
         self.known: set[int] = set()
@@ -84,6 +79,31 @@ class Session:
             self.core.close(grace=0.0, at_most=0.5)
         else:
             self.core.close()
+
+
+def open_core(database: str, role: str, **options: "Any") -> "CoreSession":
+    """Open the database with the settings of the project, making it if need be."""
+    from mainspring._config import settings
+    from mainspring._mainspring import Session as CoreSession
+
+    _make_folder(database)
+    wait = getattr(settings(), "busy_wait", None)
+    if wait is not None:
+        options.setdefault("busy_wait_s", float(wait))
+    options.setdefault("slots", settings().slots)
+    return CoreSession(database, role=role, **options)
+
+
+def adopt(database: str, core: "CoreSession") -> Session:
+    """Make this the one session of a database: what is run there from now on runs in it."""
+    _refuse_after_fork()
+    with _lock:
+        _hook()
+        before = _sessions.pop(database, None)
+        if before is not None:
+            before.close()
+        made = _sessions[database] = Session(database, core)
+    return made
 
 
 def use(database: "Any" = None) -> str:

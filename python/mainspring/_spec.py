@@ -42,6 +42,7 @@ def dag_spec(dag: "Definition") -> "tuple[dict[str, Any], list[Problem]]":
             spec[field] = value
     _project(spec)
     nodes = dag.nodes()
+    _task_schedules(nodes, spec, problems)
     spec["tasks"] = [_task_spec(node, problems) for node in nodes]
     return spec, _located(problems, nodes) if problems else problems
 
@@ -75,6 +76,32 @@ def _schedule(dag: "Definition", spec: "dict[str, Any]", problems: "list[Problem
     spec.update(zone)
 
 
+def _task_schedules(nodes: "list[Node]", spec: "dict[str, Any]",
+                    problems: "list[Problem]") -> None:
+    """The schedules that tasks have of their own, named after them."""
+    from mainspring._schedule import schedule_field
+
+    made: list[Any] = []
+    for node in nodes:
+        value = node.task.options.get("schedule")
+        if value is None:
+            continue
+        try:
+            fields = schedule_field(value, {"timezone": None})
+        except SpecError as error:
+            problems += [Problem(each.code, f"{node.key}.{each.place}", each.message, each.hint)
+                         for each in error.problems]
+            continue
+        several_of_it = fields if isinstance(fields, list) else [fields]
+        for number, item in enumerate(several_of_it, 1):
+            field = {"expression": item} if isinstance(item, str) else dict(item)
+            field.setdefault("name", node.name if number == 1 else f"{node.name}_{number}")
+            made.append({**field, "tasks": [node.name]})
+    if made:
+        own = spec.get("schedule")
+        spec["schedule"] = [*(own if isinstance(own, list) else [own] if own else []), *made]
+
+
 def _project(spec: "dict[str, Any]") -> None:
     """What the project file says of every dag."""
     from mainspring._config import settings
@@ -99,7 +126,7 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
             found[name] = [_code(each) for each in several(value)]
         elif name in _AS_THEY_ARE or name in DURATIONS:
             found[name] = value
-        elif name not in ("labels", "params", "config", "depends_on", "doc", "ext"):
+        elif name not in ("labels", "params", "config", "depends_on", "doc", "ext", "schedule"):
             found[name] = value
     return found
 

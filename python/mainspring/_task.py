@@ -25,7 +25,7 @@ OPTIONS = frozenset((
     "name", "type", "retries", "max_attempts", *DURATIONS, "retry_backoff", "retry_jitter",
     "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool", "slots", "owner",
     "labels", "category", "resource", "resource_key", "params", "config", "depends_on",
-    "version", "doc", "ext",
+    "version", "doc", "ext", "schedule",
 ))
 
 

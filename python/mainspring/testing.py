@@ -1,11 +1,13 @@
 """Aids for your own tests."""
 
+from mainspring._simulated import World, simulated, stub
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-__all__ = ["isolated"]
+__all__ = ["World", "isolated", "simulated", "stub"]
 
 
 class isolated:  # noqa: N801 - reads as a verb: with isolated():

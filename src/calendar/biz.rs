@@ -67,8 +67,19 @@ impl BizRule {
         }
     }
 
+    /// A nominal date whose business date this is, where that depends on nothing else.
+    pub fn nominal_of(&self, biz_date: Date) -> Date {
+        let guess = match self {
+            BizRule::Days(n) => return biz_date.plus_days(n.saturating_neg()),
+            BizRule::Weekdays(n) => dates::add_workdays(biz_date, n.saturating_neg()),
+            BizRule::Workdays(n, calendar) => calendar.add_days(biz_date, n.saturating_neg()),
+            BizRule::Default | BizRule::IntervalStart => None,
+        };
+        guess.unwrap_or(biz_date)
+    }
+
     /// The business date of a nominal date, where it depends on nothing else.
-    fn of_date(&self, date: Date) -> Option<Date> {
+    pub fn of_date(&self, date: Date) -> Option<Date> {
         match self {
             BizRule::Days(n) => dates::add_days(date, i64::from(*n)),
             BizRule::Weekdays(n) => dates::add_workdays(date, *n),

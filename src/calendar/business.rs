@@ -4,7 +4,7 @@
 //! counting workdays are then plain bit operations, whatever the calendar was built from.
 
 use super::cron::{Cron, FIRST_YEAR, LAST_YEAR};
-use crate::model::{Date, Problem};
+use crate::model::{CalendarDef, Date, Problem};
 
 /// Days from 1970-01-01 to 2199-12-31.
 const DAYS: i32 = 84_006;
@@ -32,6 +32,32 @@ impl BusinessCalendar {
             }
         }
         calendar
+    }
+
+    /// The calendar that a definition describes. Days outside of 1970 to 2199 are in none.
+    pub fn of(def: &CalendarDef) -> BusinessCalendar {
+        let weekdays: Vec<u32> = def.weekdays.iter().map(|day| u32::from(*day)).collect();
+        let mut calendar = BusinessCalendar::weekdays(&def.name, &weekdays);
+        def.include.iter().for_each(|date| calendar.set(*date, true));
+        def.exclude.iter().for_each(|date| calendar.set(*date, false));
+        calendar
+    }
+
+    /// The shortest definition of the same days: a weekday counts as open where more of its days
+    /// are than not.
+    pub fn def(&self) -> CalendarDef {
+        let all = || (0..DAYS).map(Date);
+        let mut balance = [0i32; 7];
+        for day in all() {
+            balance[day.weekday() as usize] += if self.is_open(day) { 1 } else { -1 };
+        }
+        let open = |day: Date| balance[day.weekday() as usize] > 0;
+        CalendarDef {
+            name: self.name.clone(),
+            weekdays: (0..7).filter(|day| balance[usize::from(*day)] > 0).collect(),
+            include: all().filter(|day| self.is_open(*day) && !open(*day)).collect(),
+            exclude: all().filter(|day| !self.is_open(*day) && open(*day)).collect(),
+        }
     }
 
     /// Every date that a cron expression can match; its times of day do not matter.

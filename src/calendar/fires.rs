@@ -7,37 +7,7 @@
 use super::cron::Cron;
 use super::wall::{DAY, Wall};
 use super::zone::{Span, Zone};
-use crate::model::Instant;
-
-/// What to do with a wall time that the clocks jump over.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Gap {
-    /// Run once at the first instant after the gap.
-    #[default]
-    Carry,
-    /// Do not run.
-    Skip,
-    /// Run later by the size of the gap.
-    Shift,
-}
-
-/// What to do with a wall time that the clocks show twice.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Debug, Default, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Fold {
-    /// Run the first time.
-    #[default]
-    First,
-    /// Run the second time.
-    Last,
-    /// Run both times.
-    Both,
-}
+use crate::model::{Fold, Gap, Instant};
 
 /// How a schedule behaves when clocks change.
 #[derive(

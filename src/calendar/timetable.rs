@@ -1,11 +1,14 @@
 //! Everything that fires one target: its rules, their first and last dates, its business dates.
 
+use std::sync::Arc;
+
 use super::biz::BizRule;
+use super::business::BusinessCalendar;
 use super::fires::Fire;
 use super::rule::Rule;
 use super::wall::{DAY, Wall};
 use super::zone::{Meaning, Zone};
-use crate::model::{Date, Instant, Problem};
+use crate::model::{Date, Instant, OnClosed, Problem};
 
 /// A rule with the nominal local dates between which it counts, both included.
 #[derive(Clone, Debug)]
@@ -16,6 +19,26 @@ pub struct Entry {
     pub start: Option<Date>,
     /// Last nominal date, to its last second.
     pub end: Option<Date>,
+    /// The days on which it may fire, if not on all, and what happens on the others.
+    pub open: Option<Open>,
+}
+
+/// The days on which something may fire.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// The days.
+    pub calendar: Arc<BusinessCalendar>,
+    /// What happens to fires on other days.
+    pub on: OnClosed,
+}
+
+/// What a rule says of an instant: run, or do not because of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occurrence {
+    /// The instant and the wall time.
+    pub fire: Fire,
+    /// Whether the calendar is closed on its day, so that it makes no run.
+    pub closed: bool,
 }
 
 /// All rules of one target. Two rules at one instant are one fire.
@@ -29,7 +52,7 @@ pub struct Timetable {
 impl Timetable {
     /// One rule without limits and with the default business dates.
     pub fn new(rule: Rule) -> Timetable {
-        Timetable::of(vec![Entry { rule, start: None, end: None }], BizRule::Default)
+        Timetable::of(vec![Entry::always(rule)], BizRule::Default)
     }
 
     /// Any number of rules.
@@ -45,6 +68,11 @@ impl Timetable {
     /// The rules.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// How business dates are computed, as it was said.
+    pub fn biz(&self) -> &BizRule {
+        &self.biz
     }
 
     /// How business dates are computed, the default resolved.
@@ -119,7 +147,53 @@ impl Timetable {
 }
 
 impl Entry {
-    fn next(&self, mut after: Instant) -> Option<Fire> {
+    /// A rule without first or last date and without a calendar.
+    pub fn always(rule: Rule) -> Entry {
+        Entry { rule, start: None, end: None, open: None }
+    }
+
+    /// The first occurrence strictly after an instant: a fire, or one that the calendar forbids.
+    pub fn occurrence_after(&self, after: Instant) -> Option<Occurrence> {
+        match &self.open {
+            Some(open) if open.on == OnClosed::Skip => {
+                let fire = self.raw_next(after)?;
+                let closed = !open.calendar.is_open(fire.nominal.date());
+                Some(Occurrence { fire, closed })
+            }
+            _ => self.next(after).map(|fire| Occurrence { fire, closed: false }),
+        }
+    }
+
+    /// The last occurrence strictly before an instant.
+    pub fn occurrence_before(&self, before: Instant) -> Option<Occurrence> {
+        match &self.open {
+            Some(open) if open.on == OnClosed::Skip => {
+                let fire = self.raw_prev(before)?;
+                let closed = !open.calendar.is_open(fire.nominal.date());
+                Some(Occurrence { fire, closed })
+            }
+            _ => self.prev(before).map(|fire| Occurrence { fire, closed: false }),
+        }
+    }
+
+    /// The first fire strictly after an instant.
+    pub fn next(&self, after: Instant) -> Option<Fire> {
+        match &self.open {
+            None => self.raw_next(after),
+            Some(open) => open.next(self, after),
+        }
+    }
+
+    /// The last fire strictly before an instant.
+    pub fn prev(&self, before: Instant) -> Option<Fire> {
+        match &self.open {
+            None => self.raw_prev(before),
+            Some(open) => open.prev(self, before),
+        }
+    }
+
+    /// The first fire after an instant, whatever the calendar says.
+    pub(super) fn raw_next(&self, mut after: Instant) -> Option<Fire> {
         let zone = self.rule.zone();
         if let Some(start) = self.start {
             after = after.max(window(zone, start, start).0.plus_micros(-1));
@@ -134,7 +208,8 @@ impl Entry {
         }
     }
 
-    fn prev(&self, mut before: Instant) -> Option<Fire> {
+    /// The last fire before an instant, whatever the calendar says.
+    pub(super) fn raw_prev(&self, mut before: Instant) -> Option<Fire> {
         let zone = self.rule.zone();
         if let Some(end) = self.end {
             before = before.min(window(zone, end, end).1);
@@ -159,7 +234,7 @@ impl Entry {
 ///
 /// Wider than the local days: clocks may go back over midnight into the previous date, and a run
 /// of the last date may be carried or shifted out of a gap.
-fn window(zone: &Zone, from: Date, to: Date) -> (Instant, Instant) {
+pub(super) fn window(zone: &Zone, from: Date, to: Date) -> (Instant, Instant) {
     let start = zone.first_instant(Wall::new(from, 0));
     let end = match zone.meaning(Wall::new(to.plus_days(1), 0)) {
         Meaning::Once(at) | Meaning::Twice(_, at) | Meaning::Never { end: at, .. } => at,

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::model::{
-    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, RunState, State, StopReason,
-    TaskRunId, Token,
+    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, RunState, ScheduleId, Skip,
+    SkipReason, State, StopReason, TaskRunId, Token,
 };
 
 /// A task run by its place: the run, and the index of its task in the run's plan.
@@ -42,6 +42,8 @@ pub struct Decision {
     pub late: Vec<Late>,
     /// Final task runs to be marked as stale: an upstream is run again. No arrow is taken.
     pub stale: Vec<(TaskRunRef, TaskRunId)>,
+    /// How far schedules come.
+    pub schedules: Vec<ScheduleMove>,
     /// From now on nothing starts here: an orderly shutdown. Not stored.
     pub interrupting: bool,
 }
@@ -61,6 +63,37 @@ pub struct CreateRun {
     pub row: RunRow,
     /// What it is to do.
     pub plan: PlanRef,
+    /// The schedules it comes from.
+    pub schedules: Vec<ScheduleId>,
+}
+
+/// How far a schedule comes: which of its fires are covered now, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleMove {
+    /// Which.
+    pub schedule: ScheduleId,
+    /// Its watermark before.
+    pub from: Instant,
+    /// Its watermark: the same, or later.
+    pub watermark: Instant,
+    /// Up to here it is decided which fires were missed. Not stored.
+    pub judged: Instant,
+    /// Fires up to here are being caught up with. Not stored.
+    pub catching_up: Instant,
+    /// Skips beyond the watermark.
+    pub ahead: Vec<(Instant, Instant)>,
+    /// Why the fire at the watermark was skipped, if it was.
+    pub last_skip: Option<SkipReason>,
+    /// Fires that make no run, and whether each goes on with the record before it.
+    pub skips: Vec<(Skip, bool)>,
+    /// Runs for its instant that were there already.
+    pub links: Vec<RunId>,
+    /// Whether its next fire has to wait for a run of its dag to end. Not stored.
+    pub waiting: bool,
+    /// Whether it is paused from now on.
+    pub paused: Option<bool>,
+    /// When this was decided.
+    pub when: Instant,
 }
 
 /// A shared plan inside a decision; two are equal when they are the same plan.

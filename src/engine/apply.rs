@@ -2,8 +2,10 @@
 
 use super::edges::edge_verdict;
 use super::run::{Live, Run};
-use super::{CreateRun, Decision, End, LeaseStop, Move, RunMove, Start, TaskRunRef, World};
-use crate::model::{RunId, RunState, State};
+use super::{
+    CreateRun, Decision, End, LeaseStop, Move, RunMove, ScheduleMove, Start, TaskRunRef, World,
+};
+use crate::model::{RunId, RunState, ScheduleId, State};
 
 /// A decision, or a row, that does not fit the world. The world is not usable any more and must
 /// be read anew; it is a mistake of ours wherever it happens.
@@ -46,6 +48,9 @@ pub enum Broken {
         /// What would be broken.
         rule: &'static str,
     },
+    /// A schedule that is not here, or has come further or less far than the decision says.
+    #[error("schedule {0} is not where the decision says")]
+    Schedule(ScheduleId),
     /// The state of a run is another than the decision says.
     #[error("run {run} is {found}, not {expected}")]
     RunElsewhere {
@@ -92,7 +97,8 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
         let marked = world.change(*at, |task_run| task_run.progress.stale = true);
         marked.ok_or(Broken::NoTaskRun(*at))?;
     }
-    decision.run_moves.iter().try_for_each(|to| world.move_run(to))
+    decision.run_moves.iter().try_for_each(|to| world.move_run(to))?;
+    decision.schedules.iter().try_for_each(|to| world.move_schedule(to))
 }
 
 fn rule(at: TaskRunRef, rule: &'static str) -> Broken {
@@ -212,9 +218,36 @@ impl World {
         if expected != found {
             return Err(Broken::RunElsewhere { run: to.run, expected, found });
         }
+        let dag = run.row.dag_id;
         run.row.state = to.to;
         run.row.finished_at = to.finished_at;
         run.cancel_requested = to.cancel_requested;
+        match (found == RunState::Running, to.to == RunState::Running) {
+            (true, false) => self.one_less(dag),
+            (false, true) => *self.active.entry(dag).or_default() += 1,
+            _ => {}
+        }
         Ok(())
+    }
+
+    fn move_schedule(&mut self, to: &ScheduleMove) -> Result<(), Broken> {
+        let broken = Broken::Schedule(to.schedule);
+        let Some(mut schedule) = self.take_schedule(to.schedule) else { return Err(broken) };
+        let fits = schedule.watermark == to.from && to.watermark >= to.from;
+        if fits {
+            schedule.watermark = to.watermark;
+            schedule.judged = to.judged;
+            schedule.catching_up = to.catching_up;
+            schedule.ahead.clone_from(&to.ahead);
+            schedule.last_skip = to.last_skip;
+            schedule.waiting = to.waiting;
+            schedule.woken = false;
+            if let Some(paused) = to.paused {
+                schedule.turn(paused, to.when);
+            }
+            schedule.tidy();
+        }
+        self.put_schedule(schedule);
+        if fits { Ok(()) } else { Err(broken) }
     }
 }

@@ -57,7 +57,7 @@ fn unread_tasks(dag: &DagDef, spec: &Value) -> bool {
 
 /// A zone that no schedule would complain about.
 fn check_zone(dag: &DagDef) -> Option<Problem> {
-    if dag.schedules.iter().any(|schedule| schedule.timezone == dag.timezone) {
+    if dag.schedules.iter().any(|schedule| schedule.rule.timezone == dag.timezone) {
         return None;
     }
     let problem = Zone::named(&dag.timezone).err()?;
@@ -66,7 +66,7 @@ fn check_zone(dag: &DagDef) -> Option<Problem> {
 
 /// What is wrong with a schedule's text and zone.
 pub fn check_schedule(dag: &str, schedule: &ScheduleDef) -> Vec<Problem> {
-    let Err(SpecError(problems)) = super::rule(schedule) else { return Vec::new() };
+    let Err(SpecError(problems)) = super::rule(&schedule.rule) else { return Vec::new() };
     let place = format!("{dag}.schedule {}", schedule.name);
     // The calendar knows the field and the position; the dag and the schedule are known here.
     let placed = |problem: Problem| match problem.place.is_empty() {
@@ -86,6 +86,11 @@ fn unsupported_edges(dag: &DagDef) -> Vec<Problem> {
                 "edges to another dag are".to_owned()
             } else if !in_this_run(edge) {
                 "edges to another period are".to_owned()
+            } else if edge.kind != EdgeKind::Weak
+                && let Some(upstream) = local(&dag.key, &edge.upstream)
+                && (dag.has_own_schedule(upstream) || dag.has_own_schedule(&task.name))
+            {
+                "edges of a task with a schedule of its own are".to_owned()
             } else if matches!(edge.kind, EdgeKind::OutputMatch | EdgeKind::DataReady) {
                 format!("{} edges are", edge.kind)
             } else {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::Plan;
 use super::action::TaskRunRef;
 use crate::model::{
-    AttemptRecord, Date, Instant, NodeId, Outcome, RunId, ScheduleId, StopReason, Token, Trigger,
+    AttemptRecord, Date, Instant, Missed, NodeId, Outcome, RunId, ScheduleId, StopReason, TaskId,
+    Token, Trigger,
 };
 
 /// Something that happened, or that somebody asked for.
@@ -28,6 +29,17 @@ pub enum Event {
     },
     /// Time has passed: timers may be due.
     Tick,
+    /// A fire of this schedule is due: see `World::next_schedule_due`.
+    ScheduleDue(ScheduleId),
+    /// A schedule is paused, or goes on.
+    Pause {
+        /// Which.
+        schedule: ScheduleId,
+        /// Whether it is paused from now on.
+        paused: bool,
+        /// Which fires of a pause that ends here are run; none is none of them.
+        missed: Option<Missed>,
+    },
     /// Slots may be free: start what is first in the queue.
     Dispatch,
     /// Stop a run, or some of its task runs, for good.
@@ -91,16 +103,20 @@ pub struct NewRun {
     pub timezone: String,
     /// What makes it.
     pub trigger: Trigger,
-    /// Whether it occupies the unique key (dag, nominal_at).
+    /// The task, where it is to run by itself.
+    pub task: Option<TaskId>,
+    /// Whether it occupies the unique key of its target and instant.
     pub timed: bool,
+    /// What else that key holds; see `TimedKey`.
+    pub variant: String,
     /// Whether an author is watching: no retries unless asked for.
     pub interactive: bool,
     /// Who asks.
     pub requested_by: Option<String>,
     /// Values of its parameters, checked.
     pub params: Map<String, Value>,
-    /// The schedule it comes from.
-    pub schedule_id: Option<ScheduleId>,
+    /// The schedules it comes from.
+    pub schedules: Vec<ScheduleId>,
     /// Only these tasks run; the others are SKIPPED from the start. None is all.
     pub only: Option<Vec<u32>>,
 }

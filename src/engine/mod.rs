@@ -16,11 +16,14 @@ mod moment;
 mod plan;
 mod preview;
 mod run;
+mod schedule;
+mod served;
 mod texts;
 mod world;
 
 pub use action::{
-    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, Start, TaskRunRef,
+    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, ScheduleMove, Start,
+    TaskRunRef,
 };
 pub use apply::{Broken, apply};
 pub use check::{check_definition, check_schedule};
@@ -29,9 +32,11 @@ pub use edges::{Verdict, edge_verdict};
 pub use event::{Event, NewRun, Report, RerunWhat, Stop};
 pub use explain::{Explanation, Reason, explain};
 pub use fill::{Filled, Filling, MASK, Times, fill};
-pub use moment::{Asked, Moment, When, rule};
+pub use moment::{Asked, Moment, When, entry, rule};
 pub use plan::{Plan, PlannedTask};
 pub use preview::{Preview, PreviewText, preview};
 pub use run::{Live, Run, TaskRun};
+pub use schedule::{Bound, Scheduled};
+pub use served::Served;
 pub use texts::{has_texts, results_asked};
 pub use world::World;

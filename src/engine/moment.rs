@@ -3,8 +3,13 @@
 //! Everything follows from the request, its
 //! instant and the schedule; nothing here reads a clock.
 
-use crate::calendar::{BizRule, Entry, Rule, Timetable, Wall, Zone};
-use crate::model::{Date, Instant, Problem, ScheduleDef, SpecError};
+use std::sync::Arc;
+
+use crate::calendar::{
+    BizRule, BusinessCalendar, ClockChange, Entry, Every, Fire, Open, Rule, Step, Timetable, Wall,
+    Zone,
+};
+use crate::model::{BizOffset, Date, Instant, Problem, ScheduleDef, SpecError, TimeRule};
 
 /// Fires that are looked at for the hint of a refusal.
 const FIRES_LOOKED_AT: usize = 10_000;
@@ -31,36 +36,36 @@ pub struct Asked {
     pub interval: Option<(Instant, Instant)>,
 }
 
-/// When a dag fires, and in which zone its dates are reckoned.
+/// When a target fires, and in which zone its dates are reckoned.
 #[derive(Clone, Debug)]
 pub struct When {
     zone: Zone,
-    /// Days from the nominal local date to the business date where there is no schedule.
-    biz_offset: i32,
+    /// From the nominal local date to the business date where there is no schedule.
+    offset: BizRule,
     timetable: Option<Timetable>,
 }
 
 impl When {
-    /// Reads the schedules of a dag.
+    /// Reads the schedules of a target.
     ///
     /// # Errors
     /// Every problem of every schedule.
-    pub fn of(
+    pub fn of<'s>(
         timezone: &str,
-        biz_offset: Option<i32>,
-        schedules: &[ScheduleDef],
+        biz_offset: Option<BizOffset>,
+        schedules: impl IntoIterator<Item = &'s ScheduleDef>,
     ) -> Result<When, SpecError> {
         let mut problems = Vec::new();
         let zone = Zone::named(timezone).map_err(SpecError::from)?;
         let mut entries = Vec::new();
+        // One rule for the union of a target's schedules: that of the first one that names one.
+        let mut biz = None;
         for schedule in schedules {
-            match rule(schedule) {
-                Ok(rule) => {
-                    entries.push(Entry {
-                        rule,
-                        start: schedule.start_date,
-                        end: schedule.end_date,
-                    });
+            match entry(&schedule.rule) {
+                Ok(entry) => {
+                    let open = entry.open.as_ref().map(|open| Arc::clone(&open.calendar));
+                    biz = biz.or(schedule.biz_offset.map(|offset| biz_rule(offset, open)));
+                    entries.push(entry);
                 }
                 Err(SpecError(found)) => problems.extend(found),
             }
@@ -68,11 +73,39 @@ impl When {
         if !problems.is_empty() {
             return Err(SpecError(problems));
         }
-        // One rule for the union of a dag's schedules: that of the first one that names one.
-        let biz = schedules.iter().find_map(|schedule| schedule.biz_offset);
-        let biz = biz.map_or(BizRule::Default, BizRule::Days);
-        let timetable = (!entries.is_empty()).then(|| Timetable::of(entries, biz));
-        Ok(When { zone, biz_offset: biz_offset.unwrap_or(-1), timetable })
+        let timetable =
+            (!entries.is_empty()).then(|| Timetable::of(entries, biz.unwrap_or(BizRule::Default)));
+        let offset = match biz_offset {
+            // Without a schedule there are no intervals to begin.
+            None | Some(BizOffset::IntervalStart) => BizRule::Days(-1),
+            Some(offset) => biz_rule(offset, None),
+        };
+        Ok(When { zone, offset, timetable })
+    }
+
+    /// The same target with other rules.
+    pub(super) fn with_entries(&self, entries: Vec<Entry>) -> When {
+        let biz = self.timetable.as_ref().map(|timetable| timetable.biz().clone());
+        let timetable = Timetable::of(entries, biz.unwrap_or_default());
+        When { timetable: Some(timetable), ..self.clone() }
+    }
+
+    /// The schedules together, if there are any.
+    pub fn timetable(&self) -> Option<&Timetable> {
+        self.timetable.as_ref()
+    }
+
+    /// The times of the run of a fire.
+    pub fn of_fire(&self, fire: Fire) -> Moment {
+        let biz_date = match &self.timetable {
+            Some(timetable) => timetable.biz_date(fire),
+            None => self.shifted(fire.nominal.date()),
+        };
+        Moment { nominal_at: fire.at, biz_date, interval: self.interval(fire.at, biz_date) }
+    }
+
+    fn shifted(&self, date: Date) -> Date {
+        self.offset.of_date(date).unwrap_or(date)
     }
 
     /// The times of a run that is asked for at `now`.
@@ -96,14 +129,16 @@ impl When {
     fn biz_date_at(&self, at: Instant) -> Date {
         let yesterday = || self.zone.date(at).plus_days(-1);
         let Some(timetable) = &self.timetable else {
-            return self.zone.date(at).plus_days(self.biz_offset);
+            return self.shifted(self.zone.date(at));
         };
         if let Some(fire) = timetable.fire_at(at) {
             return timetable.biz_date(fire);
         }
         match timetable.effective_biz() {
-            BizRule::Days(n) => self.zone.date(at).plus_days(*n),
-            _ => timetable.prev(at).map_or_else(yesterday, |fire| timetable.biz_date(fire)),
+            BizRule::Default | BizRule::IntervalStart => {
+                timetable.prev(at).map_or_else(yesterday, |fire| timetable.biz_date(fire))
+            }
+            rule => rule.of_date(self.zone.date(at)).unwrap_or_else(yesterday),
         }
     }
 
@@ -111,7 +146,7 @@ impl When {
     fn nominal_of(&self, date: Date) -> Result<Instant, Problem> {
         let Some(timetable) = &self.timetable else {
             // Without a schedule: local midnight of the nominal date.
-            return Ok(self.midnight(date.plus_days(-self.biz_offset)));
+            return Ok(self.midnight(self.offset.nominal_of(date)));
         };
         let mut fires = timetable.fires_for_biz_date(date);
         let Some(first) = fires.next() else {
@@ -159,22 +194,46 @@ impl When {
     }
 }
 
-/// The rule that a schedule's text names: a cron line, a macro, `every 6h` or `at <instant>`.
+/// A rule with its calendar and its first and last dates.
+///
+/// # Errors
+/// As [`rule`].
+pub fn entry(written: &TimeRule) -> Result<Entry, SpecError> {
+    let open = written.calendar.as_ref().map(|calendar| Open {
+        calendar: Arc::new(BusinessCalendar::of(calendar)),
+        on: written.on,
+    });
+    Ok(Entry { rule: rule(written)?, start: written.start_date, end: written.end_date, open })
+}
+
+fn biz_rule(offset: BizOffset, open: Option<Arc<BusinessCalendar>>) -> BizRule {
+    match (offset, open) {
+        (BizOffset::Days(days), _) => BizRule::Days(days),
+        (BizOffset::Workdays(days), Some(calendar)) => BizRule::Workdays(days, calendar),
+        (BizOffset::Workdays(days), None) => BizRule::Weekdays(days),
+        (BizOffset::IntervalStart, _) => BizRule::IntervalStart,
+    }
+}
+
+/// The rule that a schedule's text names: a cron line, a macro, `every 6h`, or `at` with local
+/// times, several of them with commas between.
 ///
 /// # Errors
 /// `SpecError` with what is wrong with text or zone.
-pub fn rule(schedule: &ScheduleDef) -> Result<Rule, SpecError> {
-    let zone = Zone::named(&schedule.timezone).map_err(SpecError::from)?;
-    let text = schedule.expression.trim();
+pub fn rule(written: &TimeRule) -> Result<Rule, SpecError> {
+    let zone = Zone::named(&written.timezone).map_err(SpecError::from)?;
+    let clock = ClockChange { gap: written.gap, fold: written.fold };
+    let text = written.expression.trim();
     if let Some(step) = text.strip_prefix("every ") {
         // Steps count from the schedule's own first day, so that editing it does not shift them.
-        let first = schedule.start_date.unwrap_or(Date(0));
-        let anchor = zone.first_instant(Wall::new(first, 0));
-        return Ok(Rule::every(step.trim(), anchor, &zone)?);
+        let first = written.start_date.unwrap_or(Date(0));
+        let anchor = written.anchor.unwrap_or_else(|| zone.first_instant(Wall::new(first, 0)));
+        return Ok(Rule::Every(Every::new(Step::parse(step.trim())?, anchor, zone, clock)));
     }
-    if let Some(wall) = text.strip_prefix("at ") {
-        let wall = Wall::parse(wall.trim())?;
-        return Ok(Rule::at(vec![zone.first_instant(wall)], &zone));
+    if let Some(walls) = text.strip_prefix("at ") {
+        let instant = |wall: &str| Wall::parse(wall.trim()).map(|wall| zone.first_instant(wall));
+        let instants = walls.split(',').map(instant).collect::<Result<_, _>>()?;
+        return Ok(Rule::at(instants, &zone));
     }
-    Rule::cron(text, &zone)
+    Rule::cron_with(text, &zone, clock)
 }

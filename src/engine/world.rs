@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use super::apply::Broken;
 use super::run::{Live, Run, TaskRun};
-use super::{Plan, TaskRunRef};
+use super::{Plan, Scheduled, Served, TaskRunRef};
 use crate::model::{
-    DagId, Instant, LeaseRow, NodeId, RunId, RunRow, ScopeId, State, TaskRunId, TaskRunRow,
+    DagId, Instant, LeaseRow, NodeId, RunId, RunRow, RunState, ScheduleId, ScopeId, State,
+    TaskRunId, TaskRunRow, TimedKey,
 };
 
 /// What a decision is made from.
@@ -23,7 +24,17 @@ pub struct World {
     pub(super) next_task_run: i64,
     pub(super) runs: BTreeMap<RunId, Run>,
     /// Timed runs by their unique key.
-    pub(super) timed: BTreeMap<(DagId, Instant), RunId>,
+    pub(super) timed: BTreeMap<TimedKey, RunId>,
+    /// How many runs of each dag are live.
+    pub(super) active: BTreeMap<DagId, u32>,
+    /// Dags whose schedules fire here.
+    pub(super) served: BTreeMap<DagId, Served>,
+    pub(super) schedules: BTreeMap<ScheduleId, Scheduled>,
+    pub(super) schedules_of: BTreeSet<(DagId, ScheduleId)>,
+    /// When each of them has something to do next.
+    pub(super) dues: BTreeSet<(Instant, ScheduleId)>,
+    /// Those whose next fire waits for a run of their dag to end.
+    pub(super) waiting: BTreeSet<(DagId, ScheduleId)>,
     pub(super) pools: BTreeMap<Option<String>, Pool>,
     pub(super) timers: BTreeSet<(Instant, TaskRunRef)>,
     /// Task runs with a lease.
@@ -63,6 +74,12 @@ impl World {
             next_task_run: next.1,
             runs: BTreeMap::new(),
             timed: BTreeMap::new(),
+            active: BTreeMap::new(),
+            served: BTreeMap::new(),
+            schedules: BTreeMap::new(),
+            schedules_of: BTreeSet::new(),
+            dues: BTreeSet::new(),
+            waiting: BTreeSet::new(),
             pools: BTreeMap::from([(None, default)]),
             timers: BTreeSet::new(),
             leased: BTreeSet::new(),
@@ -150,9 +167,27 @@ impl World {
         self.runs.get(&at.run)?.get(at.index)
     }
 
-    /// When `Tick` is needed next; in the past where it is overdue.
+    /// When `Tick` or `ScheduleDue` is needed next; in the past where it is overdue.
     pub fn next_wake(&self) -> Option<Instant> {
+        let timer = self.timers.first().map(|(at, _)| *at);
+        let fire = self.dues.first().map(|(at, _)| *at).filter(|_| !self.interrupting);
+        timer.into_iter().chain(fire).min()
+    }
+
+    /// When `Tick` is needed next.
+    pub fn next_timer(&self) -> Option<Instant> {
         self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// A schedule for which `ScheduleDue` is needed at this instant, the earliest first.
+    pub fn next_schedule_due(&self, now: Instant) -> Option<ScheduleId> {
+        let (due, schedule) = *self.dues.first()?;
+        (due <= now && !self.interrupting).then_some(schedule)
+    }
+
+    /// This timed run is there, though it is not here: somebody made it, or it has ended.
+    pub fn know_timed(&mut self, key: TimedKey, run: RunId) {
+        self.timed.insert(key, run);
     }
 
     /// How many attempts are live.
@@ -196,8 +231,11 @@ impl World {
 
     pub(super) fn insert(&mut self, run: Run) {
         let id = run.row.id;
-        if run.row.timed {
-            self.timed.insert((run.row.dag_id, run.row.nominal_at), id);
+        if let Some(key) = run.row.timed_key() {
+            self.timed.insert(key, id);
+        }
+        if run.row.state == RunState::Running {
+            *self.active.entry(run.row.dag_id).or_default() += 1;
         }
         let count = run.task_runs.len() as u32;
         self.runs.insert(id, run);
@@ -216,9 +254,11 @@ impl World {
             self.take(at, &keys);
         }
         if let Some(run) = self.runs.remove(&id) {
-            let key = (run.row.dag_id, run.row.nominal_at);
-            if self.timed.get(&key) == Some(&id) {
+            if let Some(key) = run.row.timed_key().filter(|key| self.timed.get(key) == Some(&id)) {
                 self.timed.remove(&key);
+            }
+            if run.row.state == RunState::Running {
+                self.one_less(run.row.dag_id);
             }
         }
     }
@@ -239,6 +279,17 @@ impl World {
             self.put(at, &after);
         }
         Some(done)
+    }
+
+    /// A run of this dag is live no more: fires that waited for that may go on.
+    pub(super) fn one_less(&mut self, dag: DagId) {
+        if let Some(active) = self.active.get_mut(&dag) {
+            *active = active.saturating_sub(1);
+            if *active == 0 {
+                self.active.remove(&dag);
+            }
+        }
+        self.wake_schedules(dag);
     }
 
     /// Where a task run stands in the queue, the timers and the pools.

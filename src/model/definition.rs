@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::words::words;
-use super::{Date, Param};
+use super::{BizOffset, Param, ScheduleDef};
 
 /// A named group of tasks whose runs belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,9 +30,9 @@ pub struct DagDef {
     pub labels: Vec<String>,
     /// IANA zone of its dates where no schedule says otherwise; never empty.
     pub timezone: String,
-    /// Days from the nominal local date to the business date, where no schedule says otherwise.
+    /// How business dates follow from nominal dates, where no schedule says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub biz_offset: Option<i32>,
+    pub biz_offset: Option<BizOffset>,
     /// How many of its runs may be live at once.
     pub max_active_runs: u32,
     /// The file it was read from, as the author would name it.
@@ -43,32 +43,6 @@ pub struct DagDef {
     pub schedules: Vec<ScheduleDef>,
     /// Its tasks, in the order the author wrote them.
     pub tasks: Vec<TaskDef>,
-}
-
-/// A time rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScheduleDef {
-    /// Stable name, unique in its dag: by default `default`, then `default_2` and so on.
-    pub name: String,
-    /// The cron line, `@daily`, `every 6h` or `at <instant>`, as authored.
-    pub expression: String,
-    /// IANA zone, never empty.
-    pub timezone: String,
-    /// First nominal local date, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_date: Option<Date>,
-    /// Last nominal local date, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_date: Option<Date>,
-    /// Days from the nominal local date to the business date; none is the default rule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub biz_offset: Option<i32>,
-    /// Values for the run's parameters.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub params: BTreeMap<String, Value>,
-    /// No new fires while true. Registering again does not undo a pause made elsewhere.
-    #[serde(default)]
-    pub paused: bool,
 }
 
 /// One task, as one immutable version has it.

@@ -11,13 +11,14 @@ pub mod key;
 pub mod params;
 mod problem;
 mod rows;
+mod schedule;
 pub mod spec;
 mod state;
 mod words;
 
 pub use date::Date;
 pub use definition::{
-    Backoff, DagDef, Dependency, EdgeKind, OffsetUnit, ScheduleDef, TaskDef, TaskPolicy, Which,
+    Backoff, DagDef, Dependency, EdgeKind, OffsetUnit, TaskDef, TaskPolicy, Which,
 };
 pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
 pub use instant::Instant;
@@ -26,6 +27,10 @@ pub use problem::{Problem, SpecError};
 pub use rows::{
     AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, RunRow,
     ScopeLease, TaskRunRow,
+};
+pub use schedule::{
+    Binding, BizOffset, CalendarDef, Fold, Gap, MISSED_WINDOW_MS, Missed, OnClosed, Overlap,
+    Period, PeriodKind, ScheduleDef, Skip, SkipReason, Target, TimeRule, TimedKey, variant,
 };
 pub use state::{ARROWS, Outcome, RunState, State, StopReason, Trigger};
 pub use words::UnknownWord;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DagId, Date, Instant, NodeId, Outcome, RunId, RunState, ScheduleId, ScopeId, State, StopReason,
-    TaskId, TaskRunId, TaskVersionId, Token, Trigger,
+    Target, TaskId, TaskRunId, TaskVersionId, TimedKey, Token, Trigger,
 };
 
 /// One firing of a target.
@@ -16,6 +16,8 @@ pub struct RunRow {
     pub dag_id: DagId,
     /// Key of the dag, for people.
     pub dag: String,
+    /// The task, where it is the run of one task by itself.
+    pub task_id: Option<TaskId>,
     /// The instant it was meant for. Unique per dag for timed runs.
     pub nominal_at: Instant,
     /// The day its data belongs to.
@@ -28,8 +30,11 @@ pub struct RunRow {
     pub timezone: String,
     /// What made it.
     pub trigger: Trigger,
-    /// Whether it occupies the unique key (dag, nominal_at).
+    /// Whether it occupies the unique key (target, nominal_at, variant).
     pub timed: bool,
+    /// Tells apart timed runs of one target and instant that were given different values; see
+    /// `TimedKey`.
+    pub variant: String,
     /// Whether retries default to none because an author is watching.
     pub interactive: bool,
     /// Who asked for it, if somebody did.
@@ -277,4 +282,15 @@ pub struct ScopeLease {
     pub epoch: i64,
     /// The holder.
     pub node_id: NodeId,
+}
+
+impl RunRow {
+    /// Its unique key, if it occupies one.
+    pub fn timed_key(&self) -> Option<TimedKey> {
+        self.timed.then(|| TimedKey {
+            target: Target { dag: self.dag_id, task: self.task_id },
+            nominal_at: self.nominal_at,
+            variant: self.variant.clone(),
+        })
+    }
 }

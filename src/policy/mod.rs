@@ -5,6 +5,10 @@
 //! milliseconds, both signed as the store keeps them.
 
 pub mod jitter;
+mod missed;
 pub mod priority;
 pub mod retry;
 pub mod slots;
+
+pub use jitter::splitmix64;
+pub use missed::{LATE_MS, is_missed, verdict};

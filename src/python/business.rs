@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::calendar::Rule;
-use super::errors;
+use super::{errors, values};
 use crate::calendar::{self, BusinessCalendar};
 use crate::model::{Date, Problem, SpecError};
 
@@ -48,6 +48,11 @@ impl Calendar {
     /// The same with these days taken away.
     fn exclude(&self, dates: Vec<String>) -> PyResult<Calendar> {
         checked(BusinessCalendar::clone(&self.inner).exclude(&parsed(&dates)?))
+    }
+
+    /// The same days in the shortest form: name, weekdays, and the days that differ from those.
+    fn definition<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        values::face(py, &self.inner.def())
     }
 
     /// The days of either calendar.

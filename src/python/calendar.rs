@@ -9,7 +9,7 @@ use super::errors;
 use crate::calendar::{
     self, ClockChange, Dialect, Every, Fire, Meaning, Moment, Outside, Step, Template, Wall, Zone,
 };
-use crate::model::{Date, Instant, Problem, ScheduleDef, SpecError};
+use crate::model::{Date, Instant, Problem, SpecError, TimeRule};
 
 /// How many fires are computed between two looks at Ctrl-C.
 const CHUNK: usize = 1 << 16;
@@ -66,17 +66,8 @@ impl Rule {
     #[pyo3(signature = (expression, timezone, start_date = None))]
     fn written(expression: &str, timezone: &str, start_date: Option<&str>) -> PyResult<Rule> {
         let start_date = date(start_date)?;
-        let schedule = ScheduleDef {
-            name: String::new(),
-            expression: expression.to_owned(),
-            timezone: timezone.to_owned(),
-            start_date,
-            end_date: None,
-            biz_offset: None,
-            params: BTreeMap::new(),
-            paused: false,
-        };
-        crate::engine::rule(&schedule).map(|inner| Rule { inner }).map_err(errors::spec)
+        let rule = TimeRule { start_date, ..TimeRule::new(expression, timezone) };
+        crate::engine::rule(&rule).map(|inner| Rule { inner }).map_err(errors::spec)
     }
 
     /// `cron`, `every` or `at`.

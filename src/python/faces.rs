@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::engine::{Preview, PreviewText};
+use crate::engine::{Preview, PreviewText, Scheduled};
 use crate::model::journal::Entry;
-use crate::model::{AttemptRow, DagDef, Instant, Progress, RunRow, TaskRunRow};
-use crate::store::{RunSummary, TaskRunView};
+use crate::model::{AttemptRow, DagDef, Instant, Progress, RunRow, Skip, TaskRunRow};
+use crate::store::{RunSummary, StoredSchedule, TaskRunView};
 
 /// A run.
 #[derive(Serialize)]
@@ -265,6 +265,68 @@ impl From<Entry> for EntryFace {
                 at: when,
                 code: None,
             },
+        }
+    }
+}
+
+/// A schedule and how far it has come.
+#[derive(Serialize)]
+pub struct ScheduleFace {
+    id: i64,
+    name: String,
+    expression: String,
+    timezone: String,
+    paused: bool,
+    /// Each fire up to here is a run or a skip.
+    watermark: Instant,
+    /// The fire that comes next; none while it is paused, or when there is none.
+    next_fire: Option<Instant>,
+}
+
+impl ScheduleFace {
+    /// From what is stored.
+    pub fn of(stored: &StoredSchedule) -> ScheduleFace {
+        let schedule = Scheduled::new(
+            stored.id,
+            stored.dag,
+            &stored.def.name,
+            stored.def.clone(),
+            Vec::new(),
+            stored.watermark,
+            &stored.periods,
+        );
+        let schedule = schedule.map(|s| s.with_skips(stored.ahead.clone(), stored.last_skip));
+        ScheduleFace {
+            id: stored.id.0,
+            name: stored.def.name.clone(),
+            expression: stored.def.rule.expression.clone(),
+            timezone: stored.def.rule.timezone.clone(),
+            paused: stored.def.paused,
+            watermark: stored.watermark,
+            next_fire: schedule.ok().and_then(|s| s.next_fire()).map(|fire| fire.at),
+        }
+    }
+}
+
+/// Fires in a row that made no run.
+#[derive(Serialize)]
+pub struct SkipFace {
+    schedule_id: i64,
+    from: Instant,
+    to: Instant,
+    count: i64,
+    reason: &'static str,
+}
+
+impl SkipFace {
+    /// From what is stored.
+    pub fn of(skip: &Skip) -> SkipFace {
+        SkipFace {
+            schedule_id: skip.schedule.0,
+            from: skip.from,
+            to: skip.to,
+            count: skip.count,
+            reason: skip.reason.as_str(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod errors;
 mod faces;
 mod history;
 mod host;
+mod manual_clock;
 mod session;
 mod stop;
 mod timetable;
@@ -28,13 +29,15 @@ mod _mainspring {
     #[pymodule_export]
     use super::history::History;
     #[pymodule_export]
+    use super::manual_clock::ManualClock;
+    #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]
     use super::timetable::Timetable;
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]
-    use super::{check_dag, migrate, preview, states};
+    use super::{check_dag, duration_ms, migrate, preview, states};
 
     use pyo3::prelude::*;
 
@@ -79,6 +82,12 @@ fn preview<'py>(
 #[pyfunction]
 fn migrate(py: Python<'_>, database: std::path::PathBuf) -> PyResult<(i64, i64)> {
     py.detach(|| crate::store::SqliteStore::migrate(&database)).map_err(errors::store)
+}
+
+/// A duration such as `90m` or `PT1H` in milliseconds.
+#[pyfunction]
+fn duration_ms(text: &str) -> PyResult<i64> {
+    crate::model::duration::parse(text).map_err(|problem| errors::spec(problem.into()))
 }
 
 /// Every state: (word, code, whether it is final).

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +12,13 @@ use pyo3::types::{PyDict, PyTuple};
 use serde::Serialize;
 
 use super::host::{Handler, PythonHost, PythonInterpreter};
+use super::manual_clock::ManualClock;
 use super::worker::Worker;
-use super::{errors, values};
-use crate::model::{DagDef, Date, Instant, Problem, RunId, SpecError, State};
+use super::{errors, faces, values};
+use crate::model::{DagDef, Date, Instant, Missed, Problem, RunId, SpecError, State};
 use crate::runtime::{
-    Clock, HandlerHost, NewRunRequest, Rerun, Session as Core, SessionOptions, host_name,
+    Clock, HandlerHost, NewRunRequest, Rerun, Session as Core, SessionOptions, Stub, StubPlan,
+    host_name,
 };
 
 /// How often a waiting thread looks whether somebody pressed Ctrl-C.
@@ -26,6 +29,8 @@ const SIGNAL_POLL: Duration = Duration::from_millis(50);
 pub struct Session {
     core: Core,
     hosts: Mutex<BTreeMap<RunId, Arc<PythonHost>>>,
+    /// Of the clock, where that stands until it is moved.
+    hand: Option<Arc<AtomicI64>>,
 }
 
 #[derive(Serialize)]
@@ -59,28 +64,38 @@ impl Session {
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (database, *, role, slots = 32, busy_wait_s = 120.0))]
+    #[pyo3(signature = (
+        database, *, role, slots = 32, busy_wait_s = 120.0, leads = None, clock = None,
+        durable = true
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "by name, from Python")]
     fn new(
         py: Python<'_>,
         database: PathBuf,
         role: String,
         slots: u32,
         busy_wait_s: f64,
+        leads: Option<String>,
+        clock: Option<Py<ManualClock>>,
+        durable: bool,
     ) -> PyResult<Self> {
+        let hand = clock.as_ref().map(|clock| Arc::clone(&clock.get().hand));
         let options = SessionOptions {
             database,
             role,
             host: host_name(),
             slots,
             busy_wait: Duration::try_from_secs_f64(busy_wait_s).unwrap_or_default(),
-            clock: Clock::machine(),
+            clock: clock.map_or_else(Clock::machine, |clock| clock.get().clock.clone()),
+            leads,
+            durable,
         };
         let core = py
             .detach(|| Core::open(options, Arc::new(PythonInterpreter)))
             .map_err(errors::session)?;
         let worker = Worker::new(core.hiring());
         py.import("mainspring._host")?.call_method1("start_thread", (worker,))?;
-        Ok(Session { core, hosts: Mutex::default() })
+        Ok(Session { core, hosts: Mutex::default(), hand })
     }
 
     #[getter]
@@ -249,6 +264,76 @@ impl Session {
         py.detach(|| self.core.explain(RunId(run_id), task)).map_err(errors::session)
     }
 
+    /// Fire the schedules of registered dags from now on: pairs of key and handlers.
+    fn serve(&self, py: Python<'_>, dags: Vec<(String, Bound<'_, PyDict>)>) -> PyResult<()> {
+        let mut served = Vec::with_capacity(dags.len());
+        for (key, handlers) in dags {
+            let host = Arc::new(PythonHost::new(read_handlers(&handlers)?));
+            served.push((key, host as HandlerHost));
+        }
+        py.detach(|| self.core.serve(served)).map_err(errors::session)
+    }
+
+    /// Forget dags whose files are gone; what is open of them goes on.
+    fn remove(&self, py: Python<'_>, dags: Vec<String>) -> PyResult<()> {
+        py.detach(|| self.core.remove(&dags)).map_err(errors::session)
+    }
+
+    /// Pause the schedules of a dag, or one of them, or let them go on.
+    #[pyo3(signature = (dag, paused, schedule = None, missed = None))]
+    fn pause(
+        &self,
+        py: Python<'_>,
+        dag: &str,
+        paused: bool,
+        schedule: Option<&str>,
+        missed: Option<&str>,
+    ) -> PyResult<()> {
+        let missed = missed.map(read_missed).transpose()?;
+        py.detach(|| self.core.pause(dag, schedule, paused, missed)).map_err(errors::session)
+    }
+
+    /// Call these handlers no more; say in their place what stubs say. `others` is for all tasks
+    /// that are not named.
+    #[pyo3(signature = (tasks, others = None))]
+    fn stub(
+        &self,
+        tasks: BTreeMap<String, Bound<'_, PyDict>>,
+        others: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let tasks = tasks.iter().map(|(key, stub)| Ok((key.clone(), read_stub(stub)?)));
+        let tasks = tasks.collect::<PyResult<_>>()?;
+        let others = others.as_ref().map(read_stub).transpose()?;
+        self.core.stub(StubPlan { others, tasks }).map_err(errors::session)
+    }
+
+    /// Move the clock that stands to an instant, in steps: to each at which something happens.
+    fn advance(&self, py: Python<'_>, to: i64) -> PyResult<()> {
+        let Some(hand) = &self.hand else {
+            return Err(PyValueError::new_err("the clock of this session is the machine's"));
+        };
+        let mut interrupted = None;
+        let mut go_on = || {
+            interrupted = Python::attach(|py| py.check_signals()).err();
+            interrupted.is_none()
+        };
+        py.detach(|| self.core.advance(hand, Instant(to), &mut go_on)).map_err(errors::session)?;
+        interrupted.map_or(Ok(()), Err)
+    }
+
+    /// A dag's schedules with how far they have come.
+    fn schedules<'py>(&self, py: Python<'py>, dag: &str) -> PyResult<Bound<'py, PyAny>> {
+        let found = py.detach(|| self.core.schedules(dag)).map_err(errors::session)?;
+        values::face(py, &found.iter().map(faces::ScheduleFace::of).collect::<Vec<_>>())
+    }
+
+    /// Fires of a dag that made no run, newest first, at most so many records.
+    #[pyo3(signature = (dag, limit = 1000))]
+    fn skips<'py>(&self, py: Python<'py>, dag: &str, limit: u32) -> PyResult<Bound<'py, PyAny>> {
+        let found = py.detach(|| self.core.skips(dag, limit)).map_err(errors::session)?;
+        values::face(py, &found.iter().map(faces::SkipFace::of).collect::<Vec<_>>())
+    }
+
     /// Make a named pool or change its size.
     fn set_pool(&self, py: Python<'_>, name: &str, slots: u32) -> PyResult<()> {
         py.detach(|| self.core.set_pool(name, slots)).map_err(errors::session)
@@ -279,6 +364,27 @@ fn read_handlers(handlers: &Bound<'_, PyDict>) -> PyResult<BTreeMap<String, Hand
         let call = handler.get_item(0)?.unbind();
         let is_async = handler.get_item(1)?.extract()?;
         read.insert(name.extract()?, Handler { call, is_async, converters });
+    }
+    Ok(read)
+}
+
+fn read_missed(word: &str) -> PyResult<Missed> {
+    word.parse().map_err(|_| {
+        let problem = Problem::new("unknown_choice", "missed", format!("`{word}` is not a choice"));
+        errors::spec(problem.hint("one of all, last, none").into())
+    })
+}
+
+fn read_stub(stub: &Bound<'_, PyDict>) -> PyResult<Stub> {
+    let mut read = Stub::default();
+    for (key, value) in stub.iter() {
+        match key.extract::<String>()?.as_str() {
+            "takes_ms" => read.takes_ms = value.extract()?,
+            "result" => read.result = Some(values::to_json(&value)?.to_string().into()),
+            "fails" => read.fails = value.extract()?,
+            "code" => read.code = value.extract()?,
+            other => return Err(PyValueError::new_err(format!("unknown in a stub: {other}"))),
+        }
     }
     Ok(read)
 }

@@ -6,6 +6,7 @@ use super::business::Calendar;
 use super::calendar::{Rule, date, walk};
 use super::{errors, values};
 use crate::calendar::{self, BizRule, Entry, Fire};
+use crate::engine::{When, entry};
 use crate::model::{Date, Instant};
 
 /// All rules of one target: two of them at one instant are one fire.
@@ -30,13 +31,34 @@ impl Timetable {
             .into_iter()
             .map(|(rule, start, end)| {
                 let (start, end) = (date(start.as_deref())?, date(end.as_deref())?);
-                Ok(Entry { rule: rule.get().inner.clone(), start, end })
+                Ok(Entry { rule: rule.get().inner.clone(), start, end, open: None })
             })
             .collect();
         let calendar = || calendar.as_ref().map(|calendar| calendar.get().inner.clone());
         let biz = biz_offset.map(|text| BizRule::parse(text, calendar())).transpose();
         let biz = biz.map_err(|problem| errors::spec(problem.into()))?.unwrap_or_default();
         Ok(Timetable { inner: calendar::Timetable::of(made?, biz) })
+    }
+
+    /// The schedules of a dag together, or with other business dates.
+    #[staticmethod]
+    #[pyo3(signature = (spec, biz_offset = None, calendar = None))]
+    fn of_dag(
+        spec: &Bound<'_, PyAny>,
+        biz_offset: Option<&str>,
+        calendar: Option<Py<Calendar>>,
+    ) -> PyResult<Timetable> {
+        let spec = values::to_json(spec)?;
+        let inner = crate::engine::check_definition(&spec).and_then(|dag| {
+            let entries = dag.schedules.iter().map(|schedule| entry(&schedule.rule));
+            let when = When::of(&dag.timezone, dag.biz_offset, &dag.schedules)?;
+            let own = when.timetable().map(|table| table.biz().clone()).unwrap_or_default();
+            let calendar = calendar.as_ref().map(|calendar| calendar.get().inner.clone());
+            let biz = biz_offset.map(|text| BizRule::parse(text, calendar)).transpose()?;
+            let entries = entries.collect::<Result<_, _>>()?;
+            Ok(calendar::Timetable::of(entries, biz.unwrap_or(own)))
+        });
+        Ok(Timetable { inner: inner.map_err(errors::spec)? })
     }
 
     /// The first fires strictly after an instant: (instant, nominal wall time, business date).

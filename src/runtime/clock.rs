@@ -34,6 +34,11 @@ impl Clock {
         (Clock(Source::Test(Arc::clone(&hand))), hand)
     }
 
+    /// Whether it stands until somebody moves it.
+    pub fn stands(&self) -> bool {
+        matches!(self.0, Source::Test(_))
+    }
+
     /// Now.
     pub fn now(&self) -> Instant {
         match &self.0 {

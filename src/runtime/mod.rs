@@ -13,7 +13,9 @@ mod node;
 mod refusal;
 mod render;
 mod request;
+mod serving;
 mod session;
+mod stubs;
 mod turn;
 mod watch;
 
@@ -26,4 +28,5 @@ pub use node::{host_name, is_alive};
 pub use refusal::SessionError;
 pub use request::{NewRunRequest, Rerun};
 pub use session::{Session, SessionOptions};
+pub use stubs::{Stub, StubPlan};
 pub use watch::{RunWatch, Status};

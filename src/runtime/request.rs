@@ -81,7 +81,9 @@ pub(super) fn new_run(
         interactive: true,
         requested_by: request.requested_by,
         params,
-        schedule_id: None,
+        task: None,
+        variant: String::new(),
+        schedules: Vec::new(),
         only,
     })
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 
 use super::clock::Clock;
-use super::driver::{Adopt, Driver, Message, Submit};
+use super::driver::{Adopt, Driver, Message, Submit, plan_of};
 use super::executor::{HandlerHost, Interpreter};
 use super::files::Files;
 use super::inline::{Hiring, InlinePool};
@@ -17,11 +17,9 @@ use super::node::{LEASE_MS, NodeLock, is_alive};
 use super::refusal::SessionError;
 use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
 use super::watch::RunWatch;
-use crate::engine::{Broken, Plan, PlannedTask, RerunWhat, TaskRunRef, When, World, explain};
+use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, When, World, explain};
 use crate::model::key::{NameKind, check_name};
-use crate::model::{
-    DagDef, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError, TaskVersionId,
-};
+use crate::model::{DagDef, Instant, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError};
 use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
 
 /// How often whoever waits for a run to be made is asked whether to go on.
@@ -44,6 +42,11 @@ pub struct SessionOptions {
     pub busy_wait: Duration,
     /// The clock.
     pub clock: Clock,
+    /// The name of the scope that it decides for, as the one who holds it; without one it decides
+    /// for the runs that it makes.
+    pub leads: Option<String>,
+    /// Whether a commit survives the machine going down; only a simulated world can do without.
+    pub durable: bool,
 }
 
 /// The façade.
@@ -55,7 +58,7 @@ pub struct Session {
     clock: Clock,
     inbox: Sender<Message>,
     /// For questions and registrations, beside the driver's own.
-    store: Mutex<SqliteStore>,
+    pub(super) store: Mutex<SqliteStore>,
     plans: Mutex<BTreeMap<String, Arc<CachedPlan>>>,
     watches: Mutex<BTreeMap<RunId, Arc<RunWatch>>>,
     driver: Mutex<Option<JoinHandle<()>>>,
@@ -87,7 +90,7 @@ impl Session {
         mut driving: Box<dyn Store>,
     ) -> Result<Session, SessionError> {
         let store = open_store(&options)?;
-        let SessionOptions { database, role, host, slots, clock, .. } = options;
+        let SessionOptions { database, role, host, slots, clock, leads, .. } = options;
         let files = Files::beside(&database);
         let now = clock.now();
         let lease = driving.join(&NodeRow {
@@ -107,6 +110,10 @@ impl Session {
                 database.display()
             ))
         })?;
+        let lease = match leads {
+            Some(name) => lead(&mut *driving, &name, lease, &files, &host, now)?,
+            None => lease,
+        };
         let next = driving.next_ids()?;
         let world = World::new((next.run, next.task_run), slots, lease.node_id, lease.scope_id);
         let (inbox, received) = unbounded();
@@ -160,15 +167,13 @@ impl Session {
     }
 
     fn cache(&self, registered: RegisteredDag) -> Result<Arc<CachedPlan>, SessionError> {
-        let tasks = registered.tasks.iter().map(|task| PlannedTask {
-            task_id: task.task_id,
-            version_id: task.version_id,
-            def: Arc::clone(&task.def),
-        });
+        let tasks = registered.tasks.iter().map(|task| task.planned());
         let plan = Plan::build(registered.id, &registered.def.key, tasks.collect())?;
-        let schedules: Vec<_> = registered.schedules.into_iter().map(|(_, s)| s).collect();
+        // A run that somebody asks for is one of the dag, so its dates are those of its schedules.
+        let schedules = registered.schedules.iter().map(|(_, schedule)| schedule);
+        let of_dag = schedules.filter(|schedule| schedule.binds_dag());
         let timezone = registered.def.timezone;
-        let when = When::of(&timezone, registered.def.biz_offset, &schedules)?;
+        let when = When::of(&timezone, registered.def.biz_offset, of_dag)?;
         let cached = Arc::new(CachedPlan { plan: Arc::new(plan), when, timezone });
         lock(&self.plans).insert(registered.def.key, Arc::clone(&cached));
         Ok(cached)
@@ -326,25 +331,9 @@ impl Session {
             .ok_or_else(|| SessionError::NotFound(format!("there is no run {run}")))
     }
 
-    /// The plan a run was made with: the versions that its task runs name.
+    /// The plan a run was made with.
     fn plan_of(&self, stored: &StoredRun) -> Result<Arc<Plan>, SessionError> {
-        let ids: Vec<TaskVersionId> = stored.task_runs.iter().map(|t| t.task_version_id).collect();
-        let mut versions = lock(&self.store).versions(&ids)?;
-        let mut tasks = Vec::with_capacity(stored.task_runs.len());
-        for task_run in &stored.task_runs {
-            let version = versions.remove(&task_run.task_version_id).ok_or_else(|| {
-                SessionError::Store(format!(
-                    "version {} of task run {} is not in the database",
-                    task_run.task_version_id, task_run.id
-                ))
-            })?;
-            tasks.push(PlannedTask {
-                task_id: version.task_id,
-                version_id: version.version_id,
-                def: version.def,
-            });
-        }
-        Ok(Arc::new(Plan::build(stored.row.dag_id, &stored.row.dag, tasks)?))
+        plan_of(&mut *lock(&self.store), stored)
     }
 
     /// The watch of a run that this process drives or has driven.
@@ -428,7 +417,11 @@ impl Session {
         self.hiring.close();
     }
 
-    fn send(&self, message: Message) -> Result<(), SessionError> {
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) fn send(&self, message: Message) -> Result<(), SessionError> {
         self.inbox.send(message).map_err(|_| SessionError::Closed)
     }
 }
@@ -439,11 +432,46 @@ impl Drop for Session {
     }
 }
 
+/// Takes a scope from whoever had it and is gone.
+fn lead(
+    store: &mut dyn Store,
+    name: &str,
+    own: ScopeLease,
+    files: &Files,
+    host: &str,
+    now: Instant,
+) -> Result<ScopeLease, SessionError> {
+    let held = store.scope_named(name)?;
+    let holder = held.map(|held| store.node(held.node_id)).transpose()?.flatten();
+    if let Some(node) = holder.filter(|node| is_alive(files, node, host, now)) {
+        // Not refused by a clock: the lease of whoever lives grows with each sign of life.
+        store.leave(own, now)?;
+        return Err(SessionError::Refused(format!(
+            "process {} on {} schedules for this database already\n  hint: stop it, or let it work",
+            node.pid, node.host
+        )));
+    }
+    match store.lead(name, own.node_id, held, now) {
+        Ok(lease) => Ok(lease),
+        Err(CommitError::Fenced) => {
+            store.leave(own, now)?;
+            Err(SessionError::Refused(
+                "another process has just begun to schedule for this database".to_owned(),
+            ))
+        }
+        Err(other) => Err(SessionError::Store(other.to_string())),
+    }
+}
+
 fn open_store(options: &SessionOptions) -> Result<SqliteStore, SessionError> {
-    let sqlite = SqliteOptions { busy_wait: options.busy_wait, ..SqliteOptions::default() };
+    let sqlite = SqliteOptions {
+        busy_wait: options.busy_wait,
+        durable: options.durable,
+        ..SqliteOptions::default()
+    };
     Ok(SqliteStore::open(&options.database, sqlite)?)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{Decision, Effect, Move, Run, TaskRunRef, World};
+use crate::engine::{Decision, Effect, Move, Run, ScheduleMove, TaskRunRef, World};
 use crate::model::journal::{self, Entry};
-use crate::model::{Instant, RunId, ScopeLease, TaskRunId};
-use crate::store::{Batch, CreatedRun, Ended, NextIds, Progressed};
+use crate::model::{Instant, RunId, ScheduleId, ScopeLease, TaskRunId};
+use crate::store::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, Watermark};
 
 /// What the decisions of one turn come to.
 #[derive(Default)]
 pub struct Turn {
-    created: Vec<RunId>,
+    /// Runs that were made, each with the schedules that it comes from.
+    created: BTreeMap<RunId, Vec<ScheduleId>>,
     /// Task runs that changed: their revision before the turn.
     touched: BTreeMap<TaskRunRef, u32>,
     decisions: Vec<Decision>,
@@ -21,7 +22,7 @@ impl Turn {
     /// Adds a decision that has been applied to the world.
     pub fn add(&mut self, decision: Decision) {
         for create in &decision.creates {
-            self.created.push(create.row.id);
+            self.created.insert(create.row.id, create.schedules.clone());
         }
         for taken in &decision.moves {
             self.touched.entry(taken.at).or_insert(taken.to.revision.saturating_sub(1));
@@ -42,10 +43,14 @@ impl Turn {
         self.decisions.extend(other.decisions);
     }
 
+    fn is_new(&self, run: RunId) -> bool {
+        self.created.contains_key(&run)
+    }
+
     /// Runs that the turn changes.
     pub fn runs(&self) -> Vec<RunId> {
         let mut runs: Vec<RunId> = self.touched.keys().map(|at| at.run).collect();
-        runs.extend(&self.created);
+        runs.extend(self.created.keys());
         runs.extend(self.decisions.iter().flat_map(|d| d.run_moves.iter().map(|m| m.run)));
         runs.sort_unstable();
         runs.dedup();
@@ -55,16 +60,16 @@ impl Turn {
     /// The transaction that writes it, read off the world after the turn.
     pub fn batch(&mut self, world: &World, lease: ScopeLease, now: Instant) -> Batch {
         let mut batch = Batch::new(lease, now);
-        for run in &self.created {
+        for (run, schedules) in &self.created {
             let Some(run) = world.run(*run) else { continue };
             if batch.expected.is_none() {
                 batch.expected =
                     Some(NextIds { run: run.row.id.0, task_run: run.row.first_task_run_id.0 });
             }
-            batch.created.push(created(run));
+            batch.created.push(created(run, schedules));
         }
         for (at, expected_revision) in &self.touched {
-            if self.created.contains(&at.run) {
+            if self.is_new(at.run) {
                 continue;
             }
             let (Some(run), Some(task_run)) = (world.run(at.run), world.task_run(*at)) else {
@@ -84,8 +89,11 @@ impl Turn {
             batch.stops.extend(decision.stops.iter().map(|stop| (stop.id, stop.stop.reason)));
             batch.releases.extend(decision.releases.iter().filter_map(|at| id_of(world, *at)));
             batch.stale.extend(decision.stale.iter().map(|(_, id)| *id));
+            for to in &decision.schedules {
+                scheduled(to, &mut batch);
+            }
             for run_move in &decision.run_moves {
-                if !self.created.contains(&run_move.run) {
+                if !self.is_new(run_move.run) {
                     batch.run_moves.push(run_move.clone());
                 }
             }
@@ -106,6 +114,11 @@ impl Turn {
             }
         }
         batch
+    }
+
+    /// How far the turn decided which fires were missed; true once it is durable.
+    pub fn judged(&self) -> impl Iterator<Item = &ScheduleMove> {
+        self.decisions.iter().flat_map(|decision| &decision.schedules)
     }
 
     /// What to do once it is durable.
@@ -132,10 +145,29 @@ fn moved(taken: &Move) -> Entry {
     }
 }
 
-fn created(run: &Run) -> CreatedRun {
+/// What a turn writes of a schedule. Several decisions of one turn follow each other, so their
+/// watermarks make one step.
+fn scheduled(to: &ScheduleMove, batch: &mut Batch) {
+    let schedule = to.schedule;
+    if to.watermark != to.from {
+        let last = batch.watermarks.iter_mut().rev().find(|last| last.schedule == schedule);
+        match last {
+            Some(last) => last.to = to.watermark,
+            None => batch.watermarks.push(Watermark { schedule, from: to.from, to: to.watermark }),
+        }
+    }
+    let skips = to.skips.iter().cloned();
+    batch.skips.extend(skips.map(|(skip, joins)| NewSkip { skip, joins }));
+    batch.links.extend(to.links.iter().map(|run| (*run, schedule)));
+    if let Some(paused) = to.paused {
+        batch.pauses.push(Pause { schedule, paused, at: to.when });
+    }
+}
+
+fn created(run: &Run, schedules: &[ScheduleId]) -> CreatedRun {
     let mut task_runs = run.plan.task_run_rows(&run.row);
     for (row, task_run) in task_runs.iter_mut().zip(run.task_runs()) {
         row.progress = task_run.progress.clone();
     }
-    CreatedRun { row: run.row.clone(), task_runs }
+    CreatedRun { row: run.row.clone(), task_runs, schedules: schedules.to_vec() }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::engine::RunMove;
 use crate::model::{
-    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, StopReason, TaskRunId,
-    TaskRunRow,
+    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, ScheduleId, ScopeLease, Skip,
+    StopReason, TaskRunId, TaskRunRow,
 };
 
 /// Everything that one commit writes; all of it or nothing.
@@ -33,6 +33,14 @@ pub struct Batch {
     pub releases: Vec<TaskRunId>,
     /// Runs whose derived state changes.
     pub run_moves: Vec<RunMove>,
+    /// How far schedules have come: refused when one is not where it was.
+    pub watermarks: Vec<Watermark>,
+    /// Fires that make no run.
+    pub skips: Vec<NewSkip>,
+    /// Schedules that fired at the instant of a run that was there already.
+    pub links: Vec<(RunId, ScheduleId)>,
+    /// Schedules that are paused or go on.
+    pub pauses: Vec<Pause>,
     /// Packed journal entries, one a run.
     pub journal: Vec<(RunId, Vec<u8>)>,
 }
@@ -52,6 +60,10 @@ impl Batch {
             stops: Vec::new(),
             releases: Vec::new(),
             run_moves: Vec::new(),
+            watermarks: Vec::new(),
+            skips: Vec::new(),
+            links: Vec::new(),
+            pauses: Vec::new(),
             journal: Vec::new(),
         }
     }
@@ -66,6 +78,10 @@ impl Batch {
             && self.stops.is_empty()
             && self.releases.is_empty()
             && self.run_moves.is_empty()
+            && self.watermarks.is_empty()
+            && self.skips.is_empty()
+            && self.links.is_empty()
+            && self.pauses.is_empty()
             && self.journal.is_empty()
     }
 
@@ -135,6 +151,40 @@ pub struct CreatedRun {
     pub row: RunRow,
     /// Its task runs in the order of their ids.
     pub task_runs: Vec<TaskRunRow>,
+    /// The schedules it comes from.
+    pub schedules: Vec<ScheduleId>,
+}
+
+/// How far a schedule has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watermark {
+    /// Which.
+    pub schedule: ScheduleId,
+    /// Where it was.
+    pub from: Instant,
+    /// Where it is: later.
+    pub to: Instant,
+}
+
+/// Fires that make no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSkip {
+    /// What is recorded.
+    pub skip: Skip,
+    /// Whether it goes on with the record of the same reason that ends at the fire before: that is
+    /// made longer, and no new one is made.
+    pub joins: bool,
+}
+
+/// A schedule that is paused, or goes on: its period ends here and one of the other kind begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Which.
+    pub schedule: ScheduleId,
+    /// Whether it is paused from now on.
+    pub paused: bool,
+    /// From when.
+    pub at: Instant,
 }
 
 /// A task run that changes.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::StoreError;
 use crate::graph;
-use crate::model::{DagDef, Problem, TaskDef};
+use crate::model::{DagDef, Problem, ScheduleDef, TaskDef};
 
 /// The content of a task: as it is stored, and what it is compared by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +62,26 @@ pub(super) fn header(dag: &DagDef) -> DagDef {
         schedules: Vec::new(),
         tasks: Vec::new(),
     }
+}
+
+/// Which stored schedule, by its index, each definition of a dag is: the one of its name, else the
+/// one of its former name, unless that is still defined or somebody else was that already.
+pub(super) fn matched(stored: &[&str], defs: &[ScheduleDef]) -> Vec<Option<usize>> {
+    let find = |name: &str| stored.iter().position(|known| *known == name);
+    let mut taken = BTreeSet::new();
+    let mut of = |def: &ScheduleDef| {
+        find(&def.name).or_else(|| {
+            let former = def.renamed_from.as_deref()?;
+            let is_defined = defs.iter().any(|other| other.name == former);
+            find(former).filter(|at| !is_defined && taken.insert(*at))
+        })
+    };
+    defs.iter().map(&mut of).collect()
+}
+
+/// Whether a schedule is defined otherwise than before. A pause made elsewhere stays.
+pub(super) fn edited(stored: &ScheduleDef, def: &ScheduleDef) -> bool {
+    ScheduleDef { paused: def.paused, ..stored.clone() } != *def
 }
 
 /// The key of a task everywhere.
@@ -184,7 +204,8 @@ fn dag_of(key: &str) -> Option<&str> {
     key.split_once('.').map(|(dag, _)| dag)
 }
 
-/// Dags, schedules and resources that are there twice; the graph looks for tasks.
+/// Dags, schedules and resources that are there twice, and what schedules miss; the graph looks for
+/// tasks.
 fn repeated(dags: &[DagDef]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut keys = BTreeSet::new();
@@ -200,6 +221,7 @@ fn repeated(dags: &[DagDef]) -> Vec<Problem> {
                 problems.push(Problem::new("duplicate_schedule", &dag.key, message));
             }
         }
+        problems.extend(unbound(dag));
         let mut resources = BTreeMap::new();
         for task in &dag.tasks {
             let Some(resource) = &task.resource else { continue };
@@ -214,4 +236,17 @@ fn repeated(dags: &[DagDef]) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Schedules fire tasks of their own dag.
+fn unbound(dag: &DagDef) -> impl Iterator<Item = Problem> {
+    let bindings = dag.schedules.iter().flat_map(|schedule| {
+        schedule.bindings.iter().filter_map(move |bound| Some((schedule, bound.task.as_ref()?)))
+    });
+    let is_there = |name: &String| dag.tasks.iter().any(|task| task.name == *name);
+    bindings.filter(move |(_, task)| !is_there(task)).map(|(schedule, task)| {
+        let message =
+            format!("the schedule `{}` fires `{task}`, which is not there", schedule.name);
+        Problem::new("unknown_task", &dag.key, message)
+    })
 }

@@ -1,6 +1,6 @@
 //! What a store may refuse, and what may go wrong with it.
 
-use crate::model::{RunId, SpecError, TaskRunId};
+use crate::model::{RunId, ScheduleId, SpecError, TaskRunId, TimedKey};
 
 use super::NextIds;
 
@@ -28,8 +28,13 @@ pub enum CommitError {
         free: u32,
     },
     /// There is already a timed run for this instant.
-    #[error("run {0} exists already for that dag and instant")]
-    RunExists(RunId),
+    #[error("run {run} exists already for that dag and instant")]
+    RunExists {
+        /// The run.
+        run: RunId,
+        /// What it is the only one of.
+        key: Box<TimedKey>,
+    },
     /// The store itself failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -44,6 +49,8 @@ pub enum Changed {
     TaskRun(TaskRunId),
     /// An attempt: this one of this task run.
     Attempt(TaskRunId, u32),
+    /// A schedule.
+    Schedule(ScheduleId),
 }
 
 impl std::fmt::Display for Changed {
@@ -51,6 +58,7 @@ impl std::fmt::Display for Changed {
         match self {
             Changed::Run(id) => write!(f, "run {id}"),
             Changed::TaskRun(id) => write!(f, "task run {id}"),
+            Changed::Schedule(id) => write!(f, "schedule {id}"),
             Changed::Attempt(id, no) => write!(f, "attempt {no} of task run {id}"),
         }
     }

@@ -17,7 +17,7 @@ mod verify;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use batch::{Batch, CreatedRun, Ended, NextIds, Progressed};
+pub use batch::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, Watermark};
 pub use error::{Changed, CommitError, StoreError};
 pub use memory::MemoryStore;
 pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Violation};
@@ -25,8 +25,8 @@ pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Vi
 pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
 
 use crate::model::{
-    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, ScheduleDef, ScheduleId, ScopeId,
-    ScopeLease, TaskDef, TaskId, TaskRunId, TaskVersionId,
+    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, Period, RunId, ScheduleDef, ScheduleId,
+    ScopeId, ScopeLease, Skip, SkipReason, Target, TaskDef, TaskId, TaskRunId, TaskVersionId,
 };
 
 /// A dag as it is registered: the active version of each of its tasks.
@@ -57,6 +57,28 @@ pub struct RegisteredTask {
     pub def: Arc<TaskDef>,
 }
 
+/// A schedule as whoever fires it needs it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredSchedule {
+    /// Its id.
+    pub id: ScheduleId,
+    /// Its dag.
+    pub dag: DagId,
+    /// Its definition; `paused` is how it stands now.
+    pub def: ScheduleDef,
+    /// What it fires, with the values for it: `def.bindings` with the ids of the tasks. A task that
+    /// is not in the dag any more is left out.
+    pub bindings: Vec<(Target, BTreeMap<String, serde_json::Value>)>,
+    /// Each fire up to this instant is a run, or in the record of a skip.
+    pub watermark: Instant,
+    /// The periods of its life that reach beyond the watermark, in order.
+    pub periods: Vec<Period>,
+    /// Skips that reach beyond the watermark, ascending: first and last fire.
+    pub ahead: Vec<(Instant, Instant)>,
+    /// Whether the fire at the watermark was skipped, and why.
+    pub last_skip: Option<SkipReason>,
+}
+
 /// Transactions and questions; a store has no others.
 pub trait Store: Send {
     /// Registers definitions. All or nothing; the same definitions again change no row.
@@ -70,6 +92,17 @@ pub trait Store: Send {
     /// whose content changed.
     fn register(&mut self, dags: &[DagDef], now: Instant)
     -> Result<Vec<RegisteredDag>, StoreError>;
+
+    /// Marks dags as removed, and their schedules with them. What is open of them goes on. Keys
+    /// that are not registered are passed over. Registering such a dag again brings it back.
+    fn remove_dags(&mut self, keys: &[String], now: Instant) -> Result<(), StoreError>;
+
+    /// The schedules of a dag that fire, or that have fires before their removal which are neither
+    /// runs nor skips yet.
+    fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError>;
+
+    /// Skips of a dag's schedules, newest first, at most so many.
+    fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError>;
 
     /// The dag of this key, unless it was never registered.
     fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError>;
@@ -85,6 +118,25 @@ pub trait Store: Send {
 
     /// A process comes up: its node, and a scope of its own whose lease it holds.
     fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError>;
+
+    /// A node takes the scope of this name, making it if there is none. `held` is what
+    /// [`Store::scope_named`] said of it, so that of two who take it one is refused.
+    ///
+    /// # Errors
+    /// `CommitError::Fenced` when the scope is not as `held` says.
+    fn lead(
+        &mut self,
+        name: &str,
+        node: NodeId,
+        held: Option<ScopeLease>,
+        now: Instant,
+    ) -> Result<ScopeLease, CommitError>;
+
+    /// Who holds the scope of this name, if there is one.
+    fn scope_named(&mut self, name: &str) -> Result<Option<ScopeLease>, StoreError>;
+
+    /// The open runs of a scope, oldest first.
+    fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError>;
 
     /// The node lives, and holds its scope until `lease_until`.
     ///

@@ -4,7 +4,7 @@ use super::super::run::Run;
 use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef};
 use super::Refusal;
 use super::draft::Draft;
-use crate::model::{RunId, RunRow, RunState, State, TaskRunId};
+use crate::model::{RunId, RunRow, RunState, State, TaskRunId, TimedKey};
 
 /// The code of a task run that was left out when its run was made.
 const NOT_SELECTED: &str = "NOT_SELECTED";
@@ -16,15 +16,15 @@ impl Draft<'_> {
         if plan.graph.len() != plan.tasks.len() {
             return Err(Refusal::BadPlan(plan.dag.clone()));
         }
-        let key = (plan.dag_id, new.nominal_at);
-        if let Some(run) = self.world.timed.get(&key).filter(|_| new.timed) {
+        let (run, first) = self.next_ids();
+        let row = self.row_of(new, run, first, count);
+        if let Some(run) = row.timed_key().and_then(|key| self.timed_run(&key)) {
             let (dag, nominal_at) = (plan.dag.clone(), new.nominal_at);
-            return Err(Refusal::RunExists { dag, nominal_at, run: *run });
+            return Err(Refusal::RunExists { dag, nominal_at, run });
         }
-        let run = RunId(self.world.next_run);
-        let row = self.row_of(new, run, count);
-        self.fresh = Some(Run::new(row.clone(), plan.clone()));
-        self.out.creates.push(CreateRun { row, plan: PlanRef(plan.clone()) });
+        self.fresh.push(Run::new(row.clone(), plan.clone()));
+        let schedules = new.schedules.clone();
+        self.out.creates.push(CreateRun { row, plan: PlanRef(plan.clone()), schedules });
         if let Some(only) = &new.only {
             let mut chosen = vec![false; count as usize];
             for index in only {
@@ -51,11 +51,28 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn row_of(&self, new: &NewRun, id: RunId, task_count: u32) -> RunRow {
+    /// The ids that the next run of this decision gets.
+    fn next_ids(&self) -> (RunId, TaskRunId) {
+        match self.fresh.last() {
+            Some(Run { row, .. }) => {
+                (RunId(row.id.0 + 1), row.first_task_run_id.offset(row.task_count))
+            }
+            None => (RunId(self.world.next_run), TaskRunId(self.world.next_task_run)),
+        }
+    }
+
+    /// The timed run with this key, if it is here.
+    pub(super) fn timed_run(&self, key: &TimedKey) -> Option<RunId> {
+        let fresh = self.fresh.iter().find(|run| run.row.timed_key().as_ref() == Some(key));
+        fresh.map(|run| run.row.id).or_else(|| self.world.timed.get(key).copied())
+    }
+
+    fn row_of(&self, new: &NewRun, id: RunId, first: TaskRunId, task_count: u32) -> RunRow {
         RunRow {
             id,
             dag_id: new.plan.dag_id,
             dag: new.plan.dag.clone(),
+            task_id: new.task,
             nominal_at: new.nominal_at,
             biz_date: new.biz_date,
             interval_start: new.interval.0,
@@ -63,6 +80,7 @@ impl Draft<'_> {
             timezone: new.timezone.clone(),
             trigger: new.trigger,
             timed: new.timed,
+            variant: new.variant.clone(),
             interactive: new.interactive,
             requested_by: new.requested_by.clone(),
             params: serde_json::Value::Object(new.params.clone()).to_string(),
@@ -70,9 +88,9 @@ impl Draft<'_> {
             created_at: self.now,
             finished_at: None,
             scope_id: self.world.scope,
-            first_task_run_id: TaskRunId(self.world.next_task_run),
+            first_task_run_id: first,
             task_count,
-            schedule_id: new.schedule_id,
+            schedule_id: new.schedules.first().copied(),
         }
     }
 }

@@ -16,8 +16,8 @@ pub(super) struct Draft<'w> {
     pub world: &'w World,
     pub now: Instant,
     pub out: Decision,
-    /// A run that this decision makes.
-    pub fresh: Option<Run>,
+    /// Runs that this decision makes.
+    pub fresh: Vec<Run>,
     progress: BTreeMap<TaskRunRef, Progress>,
     pub(super) edges: BTreeMap<TaskRunRef, Edges>,
     freed: BTreeSet<TaskRunRef>,
@@ -51,7 +51,7 @@ impl<'w> Draft<'w> {
             world,
             now,
             out: Decision::default(),
-            fresh: None,
+            fresh: Vec::new(),
             progress: BTreeMap::new(),
             edges: BTreeMap::new(),
             freed: BTreeSet::new(),
@@ -62,7 +62,7 @@ impl<'w> Draft<'w> {
     }
 
     pub fn run(&self, id: RunId) -> Option<&Run> {
-        self.fresh.as_ref().filter(|run| run.row.id == id).or_else(|| self.world.run(id))
+        self.fresh.iter().find(|run| run.row.id == id).or_else(|| self.world.run(id))
     }
 
     pub fn task(&self, at: TaskRunRef) -> Option<&PlannedTask> {

@@ -6,6 +6,7 @@ mod create;
 mod dispatch;
 mod draft;
 mod ended;
+mod fire;
 mod lost;
 mod rerun;
 mod timers;
@@ -73,6 +74,8 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
             draft.attempt_released(*at, *attempt_no, *token)?;
         }
         Event::Tick => draft.tick(),
+        Event::ScheduleDue(schedule) => draft.schedule_due(*schedule),
+        Event::Pause { schedule, paused, missed } => draft.pause(*schedule, *paused, *missed),
         Event::Dispatch => draft.dispatch(),
         Event::Cancel { run, only, grace_ms } => draft.cancel(*run, only.as_deref(), *grace_ms)?,
         Event::Interrupt { grace_ms } => draft.interrupt(*grace_ms),

@@ -8,7 +8,7 @@ use super::value::fit;
 use super::{Param, ParamType};
 use crate::model::json::{nearest, printable};
 use crate::model::key::{NameKind, check_name};
-use crate::model::{DagDef, Problem, ScheduleDef};
+use crate::model::{Binding, DagDef, Problem, ScheduleDef};
 
 /// Names that a run fills with something of its own; `biz_date` only as a date.
 const RESERVED: &[&str] = &["ctx", "nominal_at", "interval_start", "interval_end"];
@@ -84,17 +84,20 @@ pub(crate) fn check_given(dag: &DagDef, place: &str) -> Vec<Problem> {
         }
     }
     let mut problems = Vec::new();
-    for schedule in &dag.schedules {
-        for (name, value) in &schedule.params {
+    for (schedule, binding) in bindings(dag) {
+        for (name, value) in &binding.params {
             let place = format!("{place}.{}.{}", schedule.name, printable(name));
+            let fired = |task: &str| binding.task.as_deref().is_none_or(|only| only == task);
             match by_name.get(name.as_str()) {
-                Some(users) => {
+                Some(users) if users.iter().any(|(task, _)| fired(task)) => {
                     // Tasks that agree on the type find the same fault.
-                    let faults =
-                        users.iter().filter_map(|(_, param)| fit(param, value, &place).err());
+                    let faults = users
+                        .iter()
+                        .filter(|(task, _)| fired(task))
+                        .filter_map(|(_, param)| fit(param, value, &place).err());
                     problems.extend(faults.take(1));
                 }
-                None => problems.push(unknown(name, by_name.keys().copied(), &place)),
+                _ => problems.push(unknown(name, by_name.keys().copied(), &place)),
             }
         }
     }
@@ -102,8 +105,14 @@ pub(crate) fn check_given(dag: &DagDef, place: &str) -> Vec<Problem> {
         for (task, param) in
             users.iter().filter(|(_, param)| param.required && !param.is_biz_date())
         {
-            let without = |schedule: &&ScheduleDef| !schedule.params.contains_key(*name);
-            let Some(schedule) = dag.schedules.iter().find(without) else { continue };
+            let without = |(_, binding): &(&ScheduleDef, &Binding)| {
+                let fires = match &binding.task {
+                    Some(only) => only == task,
+                    None => !dag.has_own_schedule(task),
+                };
+                fires && !binding.params.contains_key(*name)
+            };
+            let Some((schedule, _)) = bindings(dag).find(without) else { continue };
             let message = format!(
                 "`{name}` is required and has no default, but runs of the schedule `{}` have no \
                  value for it",
@@ -115,6 +124,11 @@ pub(crate) fn check_given(dag: &DagDef, place: &str) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// What each schedule of a dag fires.
+fn bindings(dag: &DagDef) -> impl Iterator<Item = (&ScheduleDef, &Binding)> {
+    dag.schedules.iter().flat_map(|each| each.bindings.iter().map(move |bound| (each, bound)))
 }
 
 /// Parameters that a hint lists.

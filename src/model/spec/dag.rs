@@ -8,8 +8,10 @@ use super::policy::Layer;
 use super::reader::{Problems, Reader, printable, with_source};
 use super::task::Around;
 use super::{MOST_TASKS, policy, schedule, task};
+use crate::model::json::nearest;
 use crate::model::key::{NameKind, check_name};
-use crate::model::{DagDef, Problem, TaskDef, params};
+use crate::model::schedule::variant;
+use crate::model::{DagDef, Problem, ScheduleDef, TaskDef, params};
 
 const FIELDS: &[&str] = &[
     "name",
@@ -69,6 +71,7 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
     let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], pools };
     let tasks = tasks(r, &around);
     resources(r, &tasks);
+    bound_tasks(r, &schedules, &tasks);
     let dag = DagDef {
         key: key.clone(),
         title,
@@ -189,6 +192,35 @@ fn resources(r: &mut Reader<'_, '_>, tasks: &[TaskDef]) {
             let hint = "give each a `resource_key` of its own";
             let field = format!("{}.resource", task.name);
             r.advise(&field, "duplicate_resource", message, hint);
+        }
+    }
+}
+
+/// Schedules fire tasks that there are, each once.
+fn bound_tasks(r: &mut Reader<'_, '_>, schedules: &[ScheduleDef], tasks: &[TaskDef]) {
+    for schedule in schedules {
+        let mut seen = BTreeSet::new();
+        for binding in &schedule.bindings {
+            let Some(name) = &binding.task else { continue };
+            let field = format!("{}.tasks", schedule.name);
+            let names = || tasks.iter().map(|task| task.name.as_str());
+            if !names().any(|task| task == name) {
+                let message = format!("there is no task `{}`", printable(name));
+                match nearest(name, names()) {
+                    Some(like) => {
+                        r.advise(
+                            &field,
+                            "unknown_task",
+                            message,
+                            format!("did you mean `{like}`?"),
+                        );
+                    }
+                    None => r.report(&field, "unknown_task", message),
+                }
+            } else if !seen.insert((name, variant(&binding.params))) {
+                let message = format!("`{name}` is there twice with the same values");
+                r.report(&field, "duplicate_binding", message);
+            }
         }
     }
 }

@@ -7,27 +7,51 @@ use serde_json::Value;
 use super::reader::Reader;
 use crate::model::json::kind_of;
 use crate::model::key::{NameKind, check_name};
-use crate::model::{Date, ScheduleDef};
+use crate::model::schedule::FARTHEST;
+use crate::model::{
+    Binding, BizOffset, CalendarDef, Date, Fold, Gap, Instant, Missed, OnClosed, Overlap, Problem,
+    ScheduleDef, TimeRule,
+};
 
-const FIELDS: &[&str] =
-    &["name", "expression", "timezone", "start_date", "end_date", "biz_offset", "params", "paused"];
-
-/// Days that a business date may lie away: ten years.
-const FARTHEST: i64 = 3_660;
+const FIELDS: &[&str] = &[
+    "name",
+    "renamed_from",
+    "expression",
+    "timezone",
+    "start_date",
+    "end_date",
+    "gap",
+    "fold",
+    "anchor",
+    "calendar",
+    "on",
+    "jitter",
+    "jitter_ms",
+    "jitter_sec",
+    "biz_offset",
+    "missed",
+    "missed_window",
+    "missed_window_ms",
+    "missed_window_sec",
+    "overlap",
+    "tasks",
+    "params",
+    "paused",
+];
 
 /// What a schedule takes from its dag where it says nothing itself.
 struct Bounds {
     timezone: String,
     start_date: Option<Date>,
     end_date: Option<Date>,
-    biz_offset: Option<i32>,
+    biz_offset: Option<BizOffset>,
 }
 
 /// All schedules of a dag.
 pub(super) fn read(
     r: &mut Reader<'_, '_>,
     timezone: &str,
-    biz_offset: Option<i32>,
+    biz_offset: Option<BizOffset>,
 ) -> Vec<ScheduleDef> {
     let bounds = Bounds {
         timezone: timezone.to_owned(),
@@ -77,18 +101,15 @@ fn one(
     default_name: String,
     bounds: &Bounds,
 ) -> Option<ScheduleDef> {
-    let mut schedule = ScheduleDef {
-        name: default_name,
-        expression: String::new(),
-        timezone: bounds.timezone.clone(),
+    let rule = TimeRule {
         start_date: bounds.start_date,
         end_date: bounds.end_date,
-        biz_offset: bounds.biz_offset,
-        params: Default::default(),
-        paused: false,
+        ..TimeRule::new("", bounds.timezone.clone())
     };
+    let mut schedule = ScheduleDef::new(default_name, rule);
+    schedule.biz_offset = bounds.biz_offset;
     match value {
-        Value::String(text) => schedule.expression = expression(r, field, text)?,
+        Value::String(text) => schedule.rule.expression = expression(r, field, text)?,
         Value::Object(_) => {
             let place = r.place_of(field);
             let mut inner = r.inside(value, &place, FIELDS)?;
@@ -105,23 +126,21 @@ fn one(
 }
 
 fn fill(r: &mut Reader<'_, '_>, schedule: &mut ScheduleDef) -> Option<()> {
-    if let Some(text) = r.raw_text("name") {
-        let checked = check_name(NameKind::Schedule, text, "");
-        schedule.name = r.take("name", checked)?;
-    }
-    if let Some(zone) = timezone(r, "timezone") {
-        schedule.timezone = zone;
-    }
-    schedule.start_date = r.date("start_date").or(schedule.start_date);
-    schedule.end_date = r.date("end_date").or(schedule.end_date);
-    if r.get("start_date").is_some() || r.get("end_date").is_some() {
-        in_order(r, schedule.start_date, schedule.end_date);
-    }
+    schedule.name = schedule_name(r, "name").unwrap_or_else(|| schedule.name.clone());
+    schedule.renamed_from = schedule_name(r, "renamed_from");
+    when(r, &mut schedule.rule);
     schedule.biz_offset = biz_offset(r).or(schedule.biz_offset);
-    schedule.params = r.object("params");
+    schedule.missed = chosen(r, "missed", Missed::ALL);
+    schedule.overlap = chosen(r, "overlap", Overlap::ALL);
+    let window = r.duration(["missed_window", "missed_window_ms", "missed_window_sec"]);
+    if let Some(window) = window {
+        // Written as nothing it has no end.
+        schedule.missed_window_ms = window.unwrap_or(i64::MAX);
+    }
+    schedule.bindings = bindings(r);
     schedule.paused = r.flag("paused").unwrap_or_default();
     match r.raw_text("expression") {
-        Some(text) => schedule.expression = expression(r, "expression", text)?,
+        Some(text) => schedule.rule.expression = expression(r, "expression", text)?,
         None => {
             if r.get("expression").is_none() {
                 r.report("expression", "missing_field", "the schedule does not say when");
@@ -132,13 +151,143 @@ fn fill(r: &mut Reader<'_, '_>, schedule: &mut ScheduleDef) -> Option<()> {
     Some(())
 }
 
+fn schedule_name(r: &mut Reader<'_, '_>, field: &str) -> Option<String> {
+    let text = r.raw_text(field)?;
+    let checked = check_name(NameKind::Schedule, text, "");
+    r.take(field, checked)
+}
+
+/// A word of a closed list, or its first where none is written.
+fn chosen<T>(r: &mut Reader<'_, '_>, field: &str, all: &'static [T]) -> T
+where
+    T: Copy + Default + Word,
+{
+    let words: Vec<(&'static str, T)> = all.iter().map(|word| (word.word(), *word)).collect();
+    r.word(field, "unknown_choice", &words).unwrap_or_default()
+}
+
+/// A member of a closed list.
+trait Word {
+    fn word(self) -> &'static str;
+}
+
+macro_rules! choices {
+    ($($name:ident),+) => {$(
+        impl Word for $name {
+            fn word(self) -> &'static str {
+                self.as_str()
+            }
+        }
+    )+};
+}
+choices!(Gap, Fold, OnClosed, Missed, Overlap);
+
+/// When it fires, but for the expression.
+fn when(r: &mut Reader<'_, '_>, rule: &mut TimeRule) {
+    if let Some(zone) = timezone(r, "timezone") {
+        rule.timezone = zone;
+    }
+    rule.start_date = r.date("start_date").or(rule.start_date);
+    rule.end_date = r.date("end_date").or(rule.end_date);
+    if r.get("start_date").is_some() || r.get("end_date").is_some() {
+        in_order(r, rule.start_date, rule.end_date);
+    }
+    rule.gap = chosen(r, "gap", Gap::ALL);
+    rule.fold = chosen(r, "fold", Fold::ALL);
+    rule.on = chosen(r, "on", OnClosed::ALL);
+    // Microseconds UTC: whoever writes it has a zone-aware datetime.
+    rule.anchor = r.int("anchor", i64::MIN, i64::MAX).map(Instant);
+    rule.calendar = calendar(r);
+    if rule.calendar.is_none() && r.get("on").is_some() && r.get("calendar").is_none() {
+        let hint = "name the calendar whose closed days it is about: calendar=ms.calendar(...)";
+        r.advise("on", "no_calendar", "there is no calendar to be closed", hint);
+    }
+    let jitter = r.duration(["jitter", "jitter_ms", "jitter_sec"]).flatten();
+    rule.jitter_ms = jitter.unwrap_or_default();
+}
+
+/// The days on which it may fire.
+fn calendar(r: &mut Reader<'_, '_>) -> Option<CalendarDef> {
+    let value = r.get("calendar")?;
+    let place = r.place_of("calendar");
+    let mut inner = r.inside(value, &place, &["name", "weekdays", "include", "exclude"])?;
+    let name = inner.line("name", 128).unwrap_or_default();
+    if name.is_empty() {
+        inner.report("name", "missing_field", "the calendar has no name");
+    }
+    let mut weekdays: Vec<u8> = Vec::new();
+    for (at, item) in inner.list("weekdays").iter().enumerate() {
+        match item.as_u64().and_then(|day| u8::try_from(day).ok()).filter(|day| *day < 7) {
+            Some(day) => weekdays.push(day),
+            None => {
+                let message = format!("{} is not a weekday", kind_of(item));
+                let field = format!("weekdays[{at}]");
+                inner.advise(&field, "bad_weekday", message, "0 is Monday, 6 is Sunday");
+            }
+        }
+    }
+    weekdays.sort_unstable();
+    weekdays.dedup();
+    let (include, exclude) = (days(&mut inner, "include"), days(&mut inner, "exclude"));
+    Some(CalendarDef { name, weekdays, include, exclude })
+}
+
+/// Dates, ascending and each once.
+fn days(r: &mut Reader<'_, '_>, field: &str) -> Vec<Date> {
+    let mut days = BTreeSet::new();
+    for (place, text) in r.texts(field) {
+        let checked = Date::parse(text);
+        days.extend(r.take(&place, checked));
+    }
+    days.into_iter().collect()
+}
+
+/// What it fires: the tasks that it names, each with values of its own if it has them, or the dag.
+fn bindings(r: &mut Reader<'_, '_>) -> Vec<Binding> {
+    let params = r.object("params");
+    let mut bindings = Vec::new();
+    for (at, value) in r.list("tasks").iter().enumerate() {
+        let field = format!("tasks[{at}]");
+        match value {
+            Value::String(task) => {
+                bindings.push(Binding { task: Some(task.clone()), params: params.clone() });
+            }
+            Value::Object(_) => {
+                let place = r.place_of(&field);
+                let Some(mut inner) = r.inside(value, &place, &["task", "params"]) else {
+                    continue;
+                };
+                let Some(task) = inner.raw_text("task").map(str::to_owned) else {
+                    inner.report("task", "missing_field", "it does not say which task");
+                    continue;
+                };
+                let mut own = params.clone();
+                own.extend(inner.object("params"));
+                bindings.push(Binding { task: Some(task), params: own });
+            }
+            other => {
+                let message = format!("expected the name of a task, found {}", kind_of(other));
+                r.advise(&field, "wrong_type", message, "such as \"load\"");
+            }
+        }
+    }
+    if r.get("tasks").is_none() || bindings.is_empty() {
+        bindings = vec![Binding { task: None, params }];
+    }
+    bindings
+}
+
 fn expression(r: &mut Reader<'_, '_>, field: &str, text: &str) -> Option<String> {
     let trimmed = text.trim();
     let length = trimmed.chars().count();
-    if trimmed.is_empty() || length > 256 || trimmed.chars().any(char::is_control) {
+    // Instants are as many as there are.
+    let most = if trimmed.starts_with("at ") { 65_536 } else { 256 };
+    if trimmed.is_empty() || length > most || trimmed.chars().any(char::is_control) {
         let message = match length {
             0 => "the schedule is empty".to_owned(),
-            257.. => format!("the schedule has {length} characters, at most 256 fit"),
+            _ if length > most => {
+                format!("the schedule has {length} characters, at most {most} fit")
+            }
             _ => "the schedule has control characters".to_owned(),
         };
         r.advise(field, "bad_schedule", message, "leave it out for a dag that never fires itself");
@@ -160,9 +309,20 @@ pub(super) fn timezone(r: &mut Reader<'_, '_>, field: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Days from the nominal local date to the business date.
-pub(super) fn biz_offset(r: &mut Reader<'_, '_>) -> Option<i32> {
-    r.int("biz_offset", -FARTHEST, FARTHEST).and_then(|days| i32::try_from(days).ok())
+/// From the nominal local date to the business date.
+pub(super) fn biz_offset(r: &mut Reader<'_, '_>) -> Option<BizOffset> {
+    match r.get("biz_offset")? {
+        Value::String(text) => {
+            let hint = "days such as -1, workdays such as \"-1 workday\", or \"interval_start\"";
+            let problem = |message| Problem::new("syntax", "", message).hint(hint);
+            r.take("biz_offset", text.parse().map_err(problem))
+        }
+        _ => {
+            let farthest = i64::from(FARTHEST);
+            let days = r.int("biz_offset", -farthest, farthest)?;
+            i32::try_from(days).ok().map(BizOffset::Days)
+        }
+    }
 }
 
 fn in_order(r: &mut Reader<'_, '_>, start: Option<Date>, end: Option<Date>) {

@@ -47,7 +47,7 @@ impl Driver {
                 let _ = reply.send(Ok(Arc::clone(&driven.watch)));
             }
         }
-        for reply in waiting.rerun {
+        for reply in waiting.rerun.into_iter().chain(waiting.done) {
             let _ = reply.send(Ok(()));
         }
     }
@@ -59,6 +59,10 @@ impl Driver {
             match effect {
                 Effect::Start(at, attempt) => jobs.extend(self.start(at, attempt)),
                 Effect::Stop { at, attempt_no, reason, .. } => {
+                    if let Some(report) = self.stubs.stop(at, attempt_no) {
+                        self.instant.push(report);
+                        continue;
+                    }
                     self.pool.submit(std::mem::take(&mut jobs));
                     self.pool.stop(at, attempt_no, reason);
                 }
@@ -89,6 +93,13 @@ impl Driver {
                 released: true,
             });
             return None;
+        }
+        if !self.stubs.is_empty() {
+            let key = format!("{}.{}", run.row.dag, task.def.name);
+            if let Some(stub) = self.stubs.plan.of(&key).cloned() {
+                self.stubs.start(&stub, at, &attempt);
+                return None;
+            }
         }
         let result_of = |upstream: &str| {
             let found = driven

@@ -51,6 +51,25 @@ impl Driver {
                 let _ = reply.send(text);
                 None
             }
+            Message::Serve(serve) => self.serve(serve, turn, waiting, now),
+            Message::Refresh { dags, reply } => {
+                let read = dags.iter().try_for_each(|dag| self.load_schedules(*dag));
+                let _ = reply.send(read);
+                None
+            }
+            Message::Pause { schedules, paused, missed, reply } => {
+                self.pause(&schedules, paused, missed, turn, now);
+                waiting.done.push(reply.clone());
+                Some(Message::Pause { schedules, paused, missed, reply })
+            }
+            Message::Stub(plan) => {
+                self.stubs.plan = plan;
+                None
+            }
+            Message::Settle(reply) => {
+                self.settling.push(reply);
+                None
+            }
             Message::ClockMoved => None,
             Message::PoolSized(pool, slots) => {
                 self.pools.insert(pool.clone(), slots);
@@ -135,7 +154,7 @@ impl Driver {
     }
 
     /// From now on this run is driven here, and can be watched.
-    fn drive(
+    pub(super) fn drive(
         &mut self,
         row: RunRow,
         params: Map<String, Value>,

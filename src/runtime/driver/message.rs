@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 
+use super::settle::Settled;
 use crate::engine::{NewRun, Plan, Report, RerunWhat, TaskRunRef};
-use crate::model::RunId;
+use crate::model::{DagId, Missed, RunId, ScheduleId};
 use crate::runtime::executor::HandlerHost;
 use crate::runtime::refusal::SessionError;
+use crate::runtime::stubs::StubPlan;
 use crate::runtime::watch::RunWatch;
 use crate::store::StoredRun;
 
@@ -39,6 +41,30 @@ pub enum Message {
     ClockMoved,
     /// Why is this task run where it is?
     Explain(TaskRunRef, Sender<Option<String>>),
+    /// Fire the schedules of these dags, and take up what is open of them.
+    Serve(Serve),
+    /// The schedules of these dags were changed by somebody else: read them anew.
+    Refresh {
+        /// Which; those that are not served are passed over.
+        dags: Vec<DagId>,
+        /// Told when it is done.
+        reply: Answer<()>,
+    },
+    /// Pause schedules, or let them go on.
+    Pause {
+        /// Which.
+        schedules: Vec<ScheduleId>,
+        /// Whether they are paused from now on.
+        paused: bool,
+        /// Which fires of a pause that ends are run.
+        missed: Option<Missed>,
+        /// Told when it is durable.
+        reply: Answer<()>,
+    },
+    /// What is said in the place of handlers.
+    Stub(StubPlan),
+    /// When has everything happened that this instant brings?
+    Settle(Settled),
     /// A named pool has so many slots.
     PoolSized(String, u32),
     /// Interrupt what runs and end.
@@ -46,6 +72,22 @@ pub enum Message {
         /// How long live attempts may take.
         grace_ms: i64,
     },
+}
+
+/// Dags to be served.
+pub struct Serve {
+    /// Which.
+    pub dags: Vec<Served>,
+    /// Told when it is done.
+    pub reply: Answer<()>,
+}
+
+/// A dag to be served.
+pub struct Served {
+    /// What of it fires.
+    pub served: crate::engine::Served,
+    /// Who can call its handlers.
+    pub host: HandlerHost,
 }
 
 /// A run to be made.

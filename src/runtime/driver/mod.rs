@@ -7,6 +7,8 @@ mod act;
 mod ask;
 mod message;
 mod refused;
+mod serve;
+mod settle;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,13 +16,16 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-pub use self::message::{Adopt, Answer, Made, Message, Submit};
+pub use self::message::{Adopt, Answer, Made, Message, Serve, Served, Submit};
 use self::refused::{Next, refuse_submits};
+pub use self::serve::plan_of;
+pub use self::settle::Settled;
 use super::clock::Clock;
 use super::executor::{HandlerHost, RunInfo};
 use super::files::Files;
 use super::inline::InlinePool;
 use super::node::{HEARTBEAT_MS, LEASE_MS};
+use super::stubs::Stubs;
 use super::turn::Turn;
 use super::watch::RunWatch;
 use crate::engine::{Event, Plan, Report, World};
@@ -68,6 +73,12 @@ pub struct Driver {
     pools_full: BTreeSet<String>,
     /// When shared pools that others filled are tried again.
     recheck_pools_at: Option<Instant>,
+    /// Dags whose schedules fire here.
+    serving: serve::Serving,
+    /// Handlers that are not called.
+    stubs: Stubs,
+    /// Those who wait until nothing more happens at this instant.
+    settling: Vec<Settled>,
 }
 
 /// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
@@ -81,11 +92,18 @@ struct Waiting {
     made: Vec<(Answer<Made>, RunId)>,
     adopted: Vec<(Answer<Arc<RunWatch>>, RunId)>,
     rerun: Vec<Answer<()>>,
+    /// Those who asked for something that is not of one run.
+    done: Vec<Answer<()>>,
+    /// Runs that schedules made.
+    fired: Vec<RunId>,
 }
 
 impl Waiting {
     fn is_empty(&self) -> bool {
-        self.made.is_empty() && self.adopted.is_empty() && self.rerun.is_empty()
+        self.made.is_empty()
+            && self.adopted.is_empty()
+            && self.rerun.is_empty()
+            && self.done.is_empty()
     }
 }
 
@@ -121,6 +139,9 @@ impl Driver {
             unread: false,
             pools_full: BTreeSet::new(),
             recheck_pools_at: None,
+            serving: serve::Serving::default(),
+            stubs: Stubs::default(),
+            settling: Vec::new(),
         }
     }
 
@@ -134,8 +155,11 @@ impl Driver {
             }
             self.gather(&mut messages);
             messages.extend(std::mem::take(&mut self.instant).into_iter().map(Message::Report));
+            let ended = self.stubs.ended(self.clock.now());
+            messages.extend(ended.into_iter().map(Message::Report));
             self.turn(std::mem::take(&mut messages));
             self.heartbeat();
+            self.settle();
             if self.abandoned || (self.closing && self.world.live_count() == 0) {
                 break;
             }
@@ -173,8 +197,8 @@ impl Driver {
     /// Waits for a message or the next timer; false when nobody can send any more.
     fn receive(&self, messages: &mut Vec<Message>) -> bool {
         let now = self.clock.now();
-        let mut until = [self.world.next_wake(), self.recheck_pools_at].into_iter().flatten().min();
-        if !self.runs.is_empty() {
+        let mut until = self.next_wake();
+        if self.is_needed() {
             until = Some(until.map_or(self.next_heartbeat, |wake| wake.min(self.next_heartbeat)));
         }
         let received = match until {
@@ -210,13 +234,21 @@ impl Driver {
         let mut turn = Turn::default();
         let mut waiting = Waiting::default();
         let mut again = Vec::new();
-        if messages.iter().any(|message| matches!(message, Message::Submit(_))) {
+        let fires = self.world.next_schedule_due(now).is_some();
+        if fires || messages.iter().any(|message| matches!(message, Message::Submit(_))) {
             match self.store.next_ids() {
                 Ok(next) => self.world.set_next_ids(next.run, next.task_run),
+                Err(error) if fires => {
+                    self.held.extend(refuse_submits(messages, &error));
+                    self.stall(&error);
+                    return None;
+                }
                 Err(error) => return Some(refuse_submits(messages, &error)),
             }
         }
-        if messages.iter().any(|m| matches!(m, Message::Submit(_) | Message::Adopt(_))) {
+        let begins =
+            |m: &Message| matches!(m, Message::Submit(_) | Message::Adopt(_) | Message::Serve(_));
+        if messages.iter().any(begins) {
             self.read_pools();
         }
         for message in messages {
@@ -225,7 +257,8 @@ impl Driver {
             }
         }
         self.reopen_pools(&mut turn, now);
-        if self.world.next_wake().is_some_and(|wake| wake <= now) {
+        self.fire(&mut turn, &mut waiting, now);
+        if self.world.next_timer().is_some_and(|wake| wake <= now) {
             self.decide(&Event::Tick, &mut turn, now);
         }
         if self.world.has_ready() {
@@ -253,15 +286,22 @@ impl Driver {
                 }
             }
         }
+        self.schedules_stand(&turn);
         self.tell(&turn.runs(), waiting);
         self.perform(turn.effects());
         None
     }
 
+    /// Whether somebody counts on this process being alive. A clock that stands is its owner's, and
+    /// nobody else looks.
+    fn is_needed(&self) -> bool {
+        !self.clock.stands() && (!self.runs.is_empty() || self.serves())
+    }
+
     /// Gives a sign of life when one is due and somebody's run depends on it.
     fn heartbeat(&mut self) {
         let now = self.clock.now();
-        if now < self.next_heartbeat || self.runs.is_empty() {
+        if now < self.next_heartbeat || !self.is_needed() {
             return;
         }
         self.next_heartbeat = now.plus_millis(HEARTBEAT_MS);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crossbeam_channel::RecvTimeoutError;
 
+use super::message::Serve;
 use super::{Driver, Message, Waiting};
 use crate::engine::{Event, Plan, World, apply, decide};
 use crate::model::{Instant, RunId};
@@ -41,7 +42,10 @@ fn refuse(message: Message, error: &StoreError) -> Option<Message> {
         Message::Adopt(adopt) => {
             let _ = adopt.reply.send(Err(why()));
         }
-        Message::Rerun(_, _, reply) => {
+        Message::Rerun(_, _, reply)
+        | Message::Pause { reply, .. }
+        | Message::Refresh { reply, .. }
+        | Message::Serve(Serve { reply, .. }) => {
             let _ = reply.send(Err(why()));
         }
         other => return Some(other),
@@ -75,12 +79,10 @@ impl Driver {
             CommitError::Store(error @ StoreError::Open { .. }) => {
                 self.lose(waiting, &error.to_string())
             }
-            CommitError::RunExists(_) => {
-                self.fail_waiting(waiting, &error.to_string());
-                match self.reload() {
-                    Ok(()) => Next::AgainWithoutAskers,
-                    Err(error) => self.later(&error),
-                }
+            // Another schedule of the target made it, or another process: it is theirs as well.
+            CommitError::RunExists { run, key } => {
+                self.know_timed(*key, run);
+                self.anew(waiting)
             }
             CommitError::Store(error) if waiting.is_empty() => match self.stall(&error) {
                 true => Next::Nothing,
@@ -112,6 +114,7 @@ impl Driver {
             .iter()
             .map(|(_, run)| run)
             .chain(waiting.adopted.iter().map(|(_, run)| run))
+            .chain(&waiting.fired)
         {
             self.runs.remove(run);
         }
@@ -234,7 +237,10 @@ impl Driver {
             self.runs.remove(&run);
             let _ = reply.send(Err(SessionError::Store(why.to_owned())));
         }
-        for reply in waiting.rerun.drain(..) {
+        for run in waiting.fired.drain(..) {
+            self.runs.remove(&run);
+        }
+        for reply in waiting.rerun.drain(..).chain(waiting.done.drain(..)) {
             let _ = reply.send(Err(SessionError::Store(why.to_owned())));
         }
     }
@@ -261,6 +267,7 @@ impl Driver {
         for (pool, slots) in self.pools.clone() {
             self.size_pool(pool, slots);
         }
+        self.reload_schedules()?;
         let runs: Vec<(RunId, Arc<Plan>)> =
             self.runs.iter().map(|(run, driven)| (*run, Arc::clone(&driven.plan))).collect();
         for (run, plan) in runs {

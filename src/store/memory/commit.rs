@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Data;
-use crate::model::{AttemptRecord, AttemptRow, LeaseRow, RunId, TaskRunId};
+use crate::model::{AttemptRecord, AttemptRow, LeaseRow, RunId, TaskRunId, TimedKey};
 use crate::store::batch::Order;
 use crate::store::{Batch, Changed, CommitError, Ended};
 
 type Checked = Result<(), CommitError>;
 
-fn conflict(what: Changed) -> CommitError {
+pub(super) fn conflict(what: Changed) -> CommitError {
     CommitError::Conflict { what }
 }
 
@@ -28,18 +28,20 @@ impl Data {
         }
         let leases = self.check_attempts(batch)?;
         check_pools(self, batch, &leases)?;
-        self.check_run_moves(batch)
+        self.check_run_moves(batch)?;
+        self.check_schedules(batch)
     }
 
     fn check_timed(&self, batch: &Batch) -> Checked {
         if !batch.created.iter().any(|run| run.row.timed) {
             return Ok(());
         }
-        let mut timed: BTreeMap<_, RunId> = BTreeMap::new();
+        let mut timed: BTreeMap<TimedKey, RunId> = BTreeMap::new();
         let known = self.runs.values().map(|(row, _)| row);
-        for row in known.chain(batch.created.iter().map(|run| &run.row)).filter(|row| row.timed) {
-            if let Some(first) = timed.insert((row.dag_id, row.nominal_at), row.id) {
-                return Err(CommitError::RunExists(first));
+        for row in known.chain(batch.created.iter().map(|run| &run.row)) {
+            let Some(key) = row.timed_key() else { continue };
+            if let Some(run) = timed.insert(key.clone(), row.id) {
+                return Err(CommitError::RunExists { run, key: Box::new(key) });
             }
         }
         Ok(())
@@ -122,6 +124,7 @@ impl Data {
         for run in &batch.created {
             self.last.run = self.last.run.max(run.row.id.0);
             self.runs.insert(run.row.id, (run.row.clone(), false));
+            self.fired.extend(run.schedules.iter().map(|schedule| (run.row.id, *schedule)));
             for row in &run.task_runs {
                 self.last.task_run = self.last.task_run.max(row.id.0);
                 self.task_runs.insert(row.id, row.clone());
@@ -167,6 +170,7 @@ impl Data {
                 *cancel_requested = change.cancel_requested;
             }
         }
+        self.write_schedules(batch);
         for (run, entries) in &batch.journal {
             self.journal.entry(*run).or_default().push(entries.clone());
         }

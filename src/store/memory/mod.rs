@@ -5,18 +5,20 @@
 mod commit;
 mod read;
 mod register;
+mod schedules;
 mod verify;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, Store, StoreError, StoredRun, TaskRunView, Violation,
+    RunSummary, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
 };
 use crate::model::{
-    AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, RunId, RunRow, ScheduleDef,
-    ScheduleId, ScopeId, ScopeLease, TaskDef, TaskId, TaskRunId, TaskRunRow, TaskVersionId,
+    AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, RunId, RunRow,
+    ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId, TaskRunId, TaskRunRow,
+    TaskVersionId,
 };
 
 /// A store that is gone with its last clone.
@@ -32,8 +34,13 @@ struct Data {
     tasks: BTreeMap<TaskId, MemoryTask>,
     versions: BTreeMap<TaskVersionId, MemoryVersion>,
     schedules: BTreeMap<ScheduleId, MemorySchedule>,
+    /// In the order in which they were noted.
+    skips: Vec<Skip>,
+    /// Which schedules a run comes from.
+    fired: BTreeSet<(RunId, ScheduleId)>,
     nodes: BTreeMap<NodeId, NodeRow>,
     scopes: BTreeMap<ScopeId, ScopeLease>,
+    scope_names: BTreeMap<String, ScopeId>,
     runs: BTreeMap<RunId, (RunRow, bool)>,
     task_runs: BTreeMap<TaskRunId, TaskRunRow>,
     attempts: BTreeMap<(TaskRunId, u32), AttemptRow>,
@@ -61,6 +68,7 @@ struct MemoryPool {
 struct MemoryDag {
     header: DagDef,
     revision: i64,
+    removed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +95,9 @@ struct MemorySchedule {
     def: ScheduleDef,
     position: usize,
     removed: bool,
+    watermark: Instant,
+    /// Oldest first; the last one is open.
+    periods: Vec<Period>,
 }
 
 impl MemoryStore {
@@ -110,6 +121,10 @@ impl Data {
         }
     }
 
+    fn scope_named(&self, name: &str) -> Option<ScopeLease> {
+        self.scopes.get(self.scope_names.get(name)?).copied()
+    }
+
     fn next_ids(&self) -> NextIds {
         NextIds { run: self.last.run + 1, task_run: self.last.task_run + 1 }
     }
@@ -126,8 +141,20 @@ impl Store for MemoryStore {
         dags: &[DagDef],
         now: Instant,
     ) -> Result<Vec<RegisteredDag>, StoreError> {
-        let _ = now;
-        self.lock().register(dags)
+        self.lock().register(dags, now)
+    }
+
+    fn remove_dags(&mut self, keys: &[String], now: Instant) -> Result<(), StoreError> {
+        self.lock().remove_dags(keys, now);
+        Ok(())
+    }
+
+    fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError> {
+        Ok(self.lock().stored_schedules(dag))
+    }
+
+    fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError> {
+        Ok(self.lock().skips_of(dag, limit))
     }
 
     fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError> {
@@ -135,8 +162,9 @@ impl Store for MemoryStore {
     }
 
     fn dag_keys(&mut self) -> Result<Vec<String>, StoreError> {
-        let mut keys: Vec<String> =
-            self.lock().dags.values().map(|dag| dag.header.key.clone()).collect();
+        let data = self.lock();
+        let there = data.dags.values().filter(|dag| !dag.removed);
+        let mut keys: Vec<String> = there.map(|dag| dag.header.key.clone()).collect();
         keys.sort();
         Ok(keys)
     }
@@ -157,6 +185,41 @@ impl Store for MemoryStore {
         data.nodes.insert(node_id, NodeRow { id: node_id, stopped_at: None, ..node.clone() });
         data.scopes.insert(scope_id, lease);
         Ok(lease)
+    }
+
+    fn lead(
+        &mut self,
+        name: &str,
+        node: NodeId,
+        held: Option<ScopeLease>,
+        _now: Instant,
+    ) -> Result<ScopeLease, CommitError> {
+        let mut data = self.lock();
+        let found = data.scope_named(name);
+        if found != held {
+            return Err(CommitError::Fenced);
+        }
+        let lease = match found {
+            Some(held) => ScopeLease { epoch: held.epoch + 1, node_id: node, ..held },
+            None => {
+                let scope_id = ScopeId(next(&data.scopes, |id| id.0));
+                data.scope_names.insert(name.to_owned(), scope_id);
+                ScopeLease { scope_id, epoch: 1, node_id: node }
+            }
+        };
+        data.scopes.insert(lease.scope_id, lease);
+        Ok(lease)
+    }
+
+    fn scope_named(&mut self, name: &str) -> Result<Option<ScopeLease>, StoreError> {
+        Ok(self.lock().scope_named(name))
+    }
+
+    fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
+        let data = self.lock();
+        let rows = data.runs.values().map(|(row, _)| row);
+        let open = rows.filter(|row| row.scope_id == scope && row.finished_at.is_none());
+        Ok(open.map(|row| row.id).collect())
     }
 
     fn heartbeat(
@@ -212,11 +275,14 @@ impl Store for MemoryStore {
             Some((row, _)) if row.scope_id == from => row.scope_id = lease.scope_id,
             _ => return Err(CommitError::Conflict { what: Changed::Run(run) }),
         }
+        let led = data.scope_names.values().any(|scope| *scope == from);
         if let Some(scope) = data.scopes.get_mut(&from)
             && scope.node_id != lease.node_id
         {
             scope.epoch += 1;
-            scope.node_id = lease.node_id;
+            if !led {
+                scope.node_id = lease.node_id;
+            }
         }
         Ok(())
     }

@@ -1,21 +1,23 @@
 //! Registering definitions.
 
-use super::{Data, MemoryDag, MemorySchedule, MemoryTask, MemoryVersion, next};
-use crate::model::{
-    DagDef, DagId, Problem, ScheduleDef, ScheduleId, SpecError, TaskDef, TaskId, TaskVersionId,
-};
+use super::{Data, MemoryDag, MemoryTask, MemoryVersion, next};
+use crate::model::{DagDef, DagId, Instant, Problem, SpecError, TaskDef, TaskId, TaskVersionId};
 use crate::store::definition::{self, Choice, Content, Registered};
 use crate::store::{RegisteredDag, StoreError};
 
 impl Data {
     /// Works on a copy, which takes the place of the store only if nothing is wrong.
-    pub(super) fn register(&mut self, dags: &[DagDef]) -> Result<Vec<RegisteredDag>, StoreError> {
+    pub(super) fn register(
+        &mut self,
+        dags: &[DagDef],
+        now: Instant,
+    ) -> Result<Vec<RegisteredDag>, StoreError> {
         let mut copy = self.clone();
         let mut problems = Vec::new();
         let mut changed = Vec::with_capacity(dags.len());
         // Rows in the order in which a database makes them: all tasks before any version.
         for dag in dags {
-            changed.push(copy.register_dag(dag));
+            changed.push(copy.register_dag(dag, now));
         }
         for (dag, changed) in dags.iter().zip(&mut changed) {
             *changed |= copy.register_versions(dag, &mut problems)?;
@@ -37,27 +39,29 @@ impl Data {
         Ok(dags.iter().filter_map(|dag| self.dag(&dag.key)).collect())
     }
 
-    fn find_dag(&self, key: &str) -> Option<DagId> {
+    pub(super) fn find_dag(&self, key: &str) -> Option<DagId> {
         self.dags.iter().find(|(_, dag)| dag.header.key == key).map(|(id, _)| *id)
     }
 
-    fn find_task(&self, dag: DagId, name: &str) -> Option<TaskId> {
+    pub(super) fn find_task(&self, dag: DagId, name: &str) -> Option<TaskId> {
         let mut tasks = self.tasks.iter();
         tasks.find(|(_, task)| task.dag == dag && task.name == name).map(|(id, _)| *id)
     }
 
     /// The dag, its schedules, and which tasks it has.
-    fn register_dag(&mut self, def: &DagDef) -> bool {
+    fn register_dag(&mut self, def: &DagDef, now: Instant) -> bool {
         let header = definition::header(def);
         let known = self.find_dag(&def.key);
         let id = known.unwrap_or(DagId(next(&self.dags, |id| id.0)));
         let mut changed = known.is_none();
-        let dag = self
-            .dags
-            .entry(id)
-            .or_insert_with(|| MemoryDag { header: header.clone(), revision: 0 });
-        if dag.header != header {
+        let dag = self.dags.entry(id).or_insert_with(|| MemoryDag {
+            header: header.clone(),
+            revision: 0,
+            removed: false,
+        });
+        if dag.header != header || dag.removed {
             dag.header = header;
+            dag.removed = false;
             changed = true;
         }
         for task in self.tasks.values_mut().filter(|task| task.dag == id && !task.removed) {
@@ -79,39 +83,7 @@ impl Data {
                 self.tasks.insert(TaskId(next(&self.tasks, |id| id.0)), task);
             }
         }
-        changed |= self.register_schedules(id, &def.schedules);
-        changed
-    }
-
-    fn register_schedules(&mut self, dag: DagId, defs: &[ScheduleDef]) -> bool {
-        let mut changed = false;
-        for schedule in self.schedules.values_mut().filter(|found| found.dag == dag) {
-            if !schedule.removed && !defs.iter().any(|def| def.name == schedule.def.name) {
-                schedule.removed = true;
-                changed = true;
-            }
-        }
-        for (position, def) in defs.iter().enumerate() {
-            let known = self
-                .schedules
-                .values_mut()
-                .find(|found| found.dag == dag && found.def.name == def.name);
-            let Some(known) = known else {
-                let id = ScheduleId(next(&self.schedules, |id| id.0));
-                let row = MemorySchedule { dag, def: def.clone(), position, removed: false };
-                self.schedules.insert(id, row);
-                changed = true;
-                continue;
-            };
-            // A pause made elsewhere stays.
-            let wanted = ScheduleDef { paused: known.def.paused, ..def.clone() };
-            if known.removed || known.position != position || known.def != wanted {
-                known.def = wanted;
-                known.position = position;
-                known.removed = false;
-                changed = true;
-            }
-        }
+        changed |= self.register_schedules(id, &def.schedules, now);
         changed
     }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Data;
-use crate::store::verify::{Findings, RunFacts, check_run};
+use super::{Data, MemorySchedule};
+use crate::model::ScheduleId;
+use crate::store::verify::{Findings, RunFacts, ScheduleFacts, check_run, check_schedules};
 use crate::store::{AttemptFilter, Violation};
 
 impl Data {
@@ -22,6 +23,7 @@ impl Data {
                 findings.note("O2", format!("pool {pool}: {used} of {} slots", slots.size));
             }
         }
+        self.verify_schedules(&mut findings);
         for id in self.runs.keys() {
             let Some(run) = self.stored_run(*id) else { continue };
             let facts = RunFacts {
@@ -33,6 +35,34 @@ impl Data {
             check_run(&facts, &mut findings);
         }
         findings.into_violations()
+    }
+
+    fn verify_schedules(&self, findings: &mut Findings) {
+        for (run, schedule) in self.fired.iter().filter(|(run, _)| !self.runs.contains_key(run)) {
+            findings.note("S2", format!("the run {run} of schedule {schedule} is gone"));
+        }
+        let is_known = |schedule: &ScheduleId| self.schedules.contains_key(schedule);
+        for (run, schedule) in self.fired.iter().filter(|(_, schedule)| !is_known(schedule)) {
+            findings.note("S2", format!("the schedule {schedule} of run {run} is gone"));
+        }
+        let mut skipped: Vec<ScheduleId> = self.skips.iter().map(|skip| skip.schedule).collect();
+        skipped.sort_unstable();
+        for schedule in skipped.iter().filter(|schedule| !is_known(schedule)) {
+            findings.note("S2", format!("the schedule {schedule} of a skip is gone"));
+        }
+        let facts = |(id, schedule): (&ScheduleId, &MemorySchedule)| {
+            let of_it = self.skips.iter().filter(|skip| skip.schedule == *id);
+            let mut skips: Vec<_> = of_it.map(|skip| (skip.from, skip.to)).collect();
+            skips.sort_unstable();
+            let periods = schedule.periods.iter().map(|each| (each.from, each.until)).collect();
+            let watermark = Some(schedule.watermark);
+            (*id, ScheduleFacts { watermark, periods, skips })
+        };
+        let fired = self.fired.iter().filter_map(|(run, schedule)| {
+            let (row, _) = self.runs.get(run).filter(|(row, _)| row.timed)?;
+            Some((*schedule, row.nominal_at, *run))
+        });
+        check_schedules(&self.schedules.iter().map(facts).collect(), fired, findings);
     }
 
     /// Work that began before its pool was made smaller goes on, and breaks nothing.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::errors::Fault;
+use super::schedules;
 use crate::model::{
     AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, TaskRunId, TaskRunRow,
 };
@@ -64,6 +65,7 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
         attempts(conn, batch, &mut Sequence { run: 0, task_run: 0, attempt: 0 })?;
     }
     move_runs(conn, batch)?;
+    schedules::commit(conn, batch)?;
     let mut insert = conn.prepare_cached(texts::JOURNAL_INSERT)?;
     for (run, entries) in &batch.journal {
         insert.execute(params![run.0, entries])?;
@@ -72,17 +74,26 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
 }
 
 fn create(conn: &Connection, created: &[CreatedRun], sequence: &mut Sequence) -> Done {
-    for CreatedRun { row, task_runs } in created {
-        if row.timed {
+    for CreatedRun { row, task_runs, schedules } in created {
+        if let Some(key) = row.timed_key() {
             let known: Option<i64> = conn
                 .prepare_cached(texts::RUN_TIMED)?
-                .query_row(params![row.dag_id.0, row.nominal_at.0], |row| row.get(0))
+                .query_row(
+                    params![
+                        row.dag_id.0,
+                        row.task_id.map_or(0, |id| id.0),
+                        row.nominal_at.0,
+                        row.variant
+                    ],
+                    |row| row.get(0),
+                )
                 .optional()?;
             if let Some(id) = known {
-                return Err(CommitError::RunExists(RunId(id)).into());
+                return Err(CommitError::RunExists { run: RunId(id), key: Box::new(key) }.into());
             }
         }
         insert_run(conn, row)?;
+        schedules::link(conn, schedules.iter().map(|schedule| (row.id, *schedule)))?;
         sequence.run = sequence.run.max(row.id.0 + 1);
         let mut insert = conn.prepare_cached(texts::TASK_RUN_INSERT)?;
         for task_run in task_runs {
@@ -114,10 +125,9 @@ fn insert_run(conn: &Connection, row: &RunRow) -> rusqlite::Result<()> {
         row.first_task_run_id.0,
         row.task_count,
         row.schedule_id.map(|id| id.0),
+        row.task_id.map(|id| id.0),
+        row.variant,
     ])?;
-    if let Some(schedule) = row.schedule_id {
-        conn.prepare_cached(texts::RUN_SCHEDULE_INSERT)?.execute(params![row.id.0, schedule.0])?;
-    }
     Ok(())
 }
 
@@ -193,7 +203,7 @@ fn progress(conn: &Connection, batch: &Batch) -> Done {
     Ok(())
 }
 
-fn conflict(what: Changed) -> Fault {
+pub(super) fn conflict(what: Changed) -> Fault {
     CommitError::Conflict { what }.into()
 }
 

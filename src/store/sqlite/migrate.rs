@@ -4,7 +4,8 @@ use rusqlite::Connection;
 
 use super::errors::Fault;
 use crate::model::{
-    Backoff, EdgeKind, OffsetUnit, Outcome, RunState, State, StopReason, Trigger, Which,
+    Backoff, EdgeKind, MISSED_WINDOW_MS, Missed, OffsetUnit, Outcome, PeriodKind, RunState, State,
+    StopReason, Trigger, Which,
 };
 use crate::store::StoreError;
 
@@ -15,6 +16,7 @@ pub(super) const APPLICATION_ID: i64 = 0x6d73_7072;
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0001_init.sql"),
     include_str!("../migrations/sqlite/0002_views.sql"),
+    include_str!("../migrations/sqlite/0003_schedules.sql"),
 ];
 
 /// The newest schema this version knows.
@@ -114,6 +116,12 @@ pub(super) fn stamp(text: &str) -> String {
         ("running", list([State::Running.as_str()].into_iter())),
         ("pending", list([State::Pending.as_str()].into_iter())),
         ("offset_units", list(OffsetUnit::ALL.iter().map(|word| word.as_str()))),
+        ("period_kinds_known", known(PeriodKind::ALL.iter().map(|word| word.as_str()))),
+        ("period_active", list([PeriodKind::Active.as_str()].into_iter())),
+        ("period_paused", list([PeriodKind::Paused.as_str()].into_iter())),
+        ("period_removed", list([PeriodKind::Removed.as_str()].into_iter())),
+        ("missed_default", list([Missed::default().as_str()].into_iter())),
+        ("missed_window_ms", MISSED_WINDOW_MS.to_string()),
         ("whiches", list(Which::ALL.iter().map(|word| word.as_str()))),
     ];
     let mut text = text.to_owned();

@@ -13,6 +13,9 @@ mod read;
 mod register;
 mod register_rows;
 mod rows;
+mod schedule_rows;
+mod schedules;
+mod scopes;
 mod sql;
 mod upgrade;
 mod verify;
@@ -32,11 +35,11 @@ use self::commit::Sequence;
 use self::errors::{Fault, Place};
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, Store, StoreError, StoredRun, TaskRunView, Violation, texts,
+    RunSummary, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation, texts,
 };
 use crate::model::{
-    AttemptRow, DagDef, Instant, NodeId, NodeRow, RunId, ScopeId, ScopeLease, TaskRunId,
-    TaskVersionId,
+    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, ScopeId, ScopeLease, Skip,
+    TaskRunId, TaskVersionId,
 };
 
 /// A store in a SQLite file. Used by one thread; another thread opens its own.
@@ -108,6 +111,19 @@ impl Store for SqliteStore {
             .map_err(|fault| self.place.store(fault))
     }
 
+    fn remove_dags(&mut self, keys: &[String], now: Instant) -> Result<(), StoreError> {
+        self.write(|conn| schedule_rows::remove_dags(conn, keys, now))
+            .map_err(|fault| self.place.store(fault))
+    }
+
+    fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError> {
+        self.read(|conn| schedules::schedules(conn, dag))
+    }
+
+    fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError> {
+        self.read(|conn| schedules::skips(conn, dag, limit))
+    }
+
     fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError> {
         self.read(|conn| read::dag(conn, key))
     }
@@ -143,6 +159,25 @@ impl Store for SqliteStore {
             Ok(ScopeLease { scope_id: ScopeId(scope_id), epoch: 1, node_id: NodeId(node_id) })
         })
         .map_err(|fault| self.place.store(fault))
+    }
+
+    fn lead(
+        &mut self,
+        name: &str,
+        node: NodeId,
+        held: Option<ScopeLease>,
+        now: Instant,
+    ) -> Result<ScopeLease, CommitError> {
+        self.write(|conn| scopes::lead(conn, name, node, held, now))
+            .map_err(|fault| self.place.commit(fault))
+    }
+
+    fn scope_named(&mut self, name: &str) -> Result<Option<ScopeLease>, StoreError> {
+        self.read(|conn| Ok(scopes::named(conn, name)?))
+    }
+
+    fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
+        self.read(|conn| scopes::open_runs(conn, scope))
     }
 
     fn heartbeat(

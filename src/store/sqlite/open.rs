@@ -18,11 +18,13 @@ pub struct SqliteOptions {
     pub busy_wait: Duration,
     /// Only questions; the file must exist.
     pub read_only: bool,
+    /// Whether a commit survives the machine going down, and not only this process.
+    pub durable: bool,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        SqliteOptions { busy_wait: Duration::from_secs(120), read_only: false }
+        SqliteOptions { busy_wait: Duration::from_secs(120), read_only: false, durable: true }
     }
 }
 
@@ -65,9 +67,8 @@ fn set_up(
     place: &Place,
 ) -> Result<(), Fault> {
     // 16 MiB of pages: the ends of all indexes of history, which each batch touches.
-    conn.execute_batch(
-        "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;",
-    )?;
+    conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16384;")?;
+    conn.pragma_update(None, "synchronous", if options.durable { "FULL" } else { "OFF" })?;
     if options.read_only {
         if !identity.is_current() {
             return Err(Fault::Store(StoreError::Open {

@@ -7,10 +7,10 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use super::errors::Fault;
-use super::rows;
+use super::{rows, scopes};
 use crate::model::{
-    AttemptRow, DagId, NodeId, RunId, RunState, ScheduleDef, ScheduleId, ScopeId, ScopeLease,
-    State, TaskDef, TaskId, TaskRunId, TaskVersionId,
+    AttemptRow, DagId, RunId, RunState, ScheduleDef, ScheduleId, ScopeId, ScopeLease, State,
+    TaskDef, TaskId, TaskRunId, TaskVersionId,
 };
 use crate::store::{
     AttemptFilter, RegisteredDag, RegisteredTask, RunFilter, RunSummary, StoreError, StoredRun,
@@ -55,7 +55,7 @@ pub(super) fn dag(conn: &Connection, key: &str) -> Found<Option<RegisteredDag>> 
     Ok(Some(RegisteredDag { id: DagId(id), def: json(&definition)?, tasks, schedules, revision }))
 }
 
-fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text)
         .map_err(|error| StoreError::Other(format!("a stored definition cannot be read: {error}")))
 }
@@ -86,49 +86,39 @@ pub(super) fn versions(
 }
 
 /// A schedule as it stands.
-pub(super) struct StoredSchedule {
+pub(super) struct KnownSchedule {
     pub id: ScheduleId,
+    /// Its definition; `paused` is how it stands now.
     pub def: ScheduleDef,
     pub position: u32,
     pub removed: bool,
 }
 
 /// The schedules of a dag, removed ones too.
-pub(super) fn schedules(conn: &Connection, dag: i64) -> Found<Vec<StoredSchedule>> {
+pub(super) fn schedules(conn: &Connection, dag: i64) -> Found<Vec<KnownSchedule>> {
     let mut select = conn.prepare_cached(texts::SCHEDULE_OF_DAG)?;
     let mut found = select.query([dag])?;
     let mut schedules = Vec::new();
     while let Some(row) = found.next()? {
-        let params: Option<String> = row.get(7)?;
-        schedules.push(StoredSchedule {
+        schedules.push(KnownSchedule {
             id: ScheduleId(row.get(0)?),
-            def: ScheduleDef {
-                name: row.get(1)?,
-                expression: row.get(2)?,
-                timezone: row.get(3)?,
-                start_date: rows::word_or_null(row, 4)?,
-                end_date: rows::word_or_null(row, 5)?,
-                biz_offset: row.get(6)?,
-                params: params.map_or(Ok(BTreeMap::new()), |text| json(&text))?,
-                paused: row.get(8)?,
-            },
-            position: row.get(9)?,
-            removed: row.get::<_, Option<i64>>(10)?.is_some(),
+            def: schedule_def(row)?,
+            position: row.get(3)?,
+            removed: row.get::<_, Option<i64>>(4)?.is_some(),
         });
     }
     Ok(schedules)
 }
 
+/// The columns `definition` and `paused`, which come second and third.
+pub(super) fn schedule_def(row: &Row<'_>) -> Found<ScheduleDef> {
+    let mut def: ScheduleDef = json(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+    def.paused = row.get(2)?;
+    Ok(def)
+}
+
 pub(super) fn holder(conn: &Connection, scope: ScopeId) -> rusqlite::Result<Option<ScopeLease>> {
-    conn.prepare_cached(texts::SCOPE_READ)?
-        .query_row([scope.0], |row| {
-            Ok(ScopeLease {
-                scope_id: ScopeId(row.get(0)?),
-                epoch: row.get(1)?,
-                node_id: NodeId(row.get(2)?),
-            })
-        })
-        .optional()
+    conn.prepare_cached(texts::SCOPE_READ)?.query_row([scope.0], scopes::lease).optional()
 }
 
 pub(super) fn stored_run(conn: &Connection, run: RunId) -> Found<Option<StoredRun>> {

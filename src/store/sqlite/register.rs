@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::errors::Fault;
-use super::read::{self, StoredSchedule};
+use super::read::{self, KnownSchedule};
 use super::register_rows as write;
+use super::schedule_rows as schedules;
 use crate::model::{DagDef, EdgeKind, Instant, Problem, ScheduleDef, SpecError, TaskDef};
 use crate::store::definition::{self, Choice, Content, Registered};
 use crate::store::{RegisteredDag, StoreError, texts};
@@ -18,7 +19,9 @@ struct Known<'a> {
     id: Option<i64>,
     same_header: bool,
     tasks: BTreeMap<String, KnownTask>,
-    schedules: Vec<StoredSchedule>,
+    schedules: Vec<KnownSchedule>,
+    /// Which of those each schedule of the definition is.
+    matched: Vec<Option<usize>>,
 }
 
 struct KnownTask {
@@ -83,14 +86,12 @@ impl Known<'_> {
             .map(|(_, task)| task)
     }
 
-    fn removed_schedules(&self) -> impl Iterator<Item = &StoredSchedule> {
-        self.schedules.iter().filter(|stored| {
-            !stored.removed && !self.dag.schedules.iter().any(|def| def.name == stored.def.name)
-        })
-    }
-
-    fn schedule(&self, name: &str) -> Option<&StoredSchedule> {
-        self.schedules.iter().find(|stored| stored.def.name == name)
+    fn removed_schedules(&self) -> impl Iterator<Item = &KnownSchedule> {
+        self.schedules
+            .iter()
+            .enumerate()
+            .filter(|(at, stored)| !stored.removed && !self.matched.contains(&Some(*at)))
+            .map(|(_, stored)| stored)
     }
 
     fn changes(&self, tasks: &[Change<'_>]) -> bool {
@@ -101,18 +102,23 @@ impl Known<'_> {
             || self.changed_schedules().next().is_some()
     }
 
-    fn changed_schedules(&self) -> impl Iterator<Item = (u32, &ScheduleDef)> {
-        (0u32..).zip(&self.dag.schedules).filter(|(position, def)| {
-            self.schedule(&def.name).is_none_or(|stored| {
-                stored.removed || stored.position != *position || edited(&stored.def, def)
+    /// Schedules that are not as they are stored: position, definition, and what is stored.
+    fn changed_schedules(
+        &self,
+    ) -> impl Iterator<Item = (u32, &ScheduleDef, Option<&KnownSchedule>)> {
+        let stored = self.matched.iter().map(|at| at.and_then(|at| self.schedules.get(at)));
+        (0u32..)
+            .zip(&self.dag.schedules)
+            .zip(stored)
+            .map(|((at, def), stored)| (at, def, stored))
+            .filter(|(position, def, stored)| {
+                stored.is_none_or(|stored| {
+                    stored.removed
+                        || stored.position != *position
+                        || definition::edited(&stored.def, def)
+                })
             })
-        })
     }
-}
-
-/// Whether a schedule fires otherwise than before. A pause made elsewhere stays.
-fn edited(stored: &ScheduleDef, def: &ScheduleDef) -> bool {
-    ScheduleDef { paused: def.paused, ..stored.clone() } != *def
 }
 
 fn look<'a>(conn: &Connection, dag: &'a DagDef) -> Result<Known<'a>, Fault> {
@@ -120,7 +126,8 @@ fn look<'a>(conn: &Connection, dag: &'a DagDef) -> Result<Known<'a>, Fault> {
     let found = conn
         .prepare_cached(texts::DAG_READ)?
         .query_row([&dag.key], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get_ref(1)?.as_str()? == header))
+            let is_there = row.get::<_, Option<i64>>(3)?.is_none();
+            Ok((row.get::<_, i64>(0)?, is_there && row.get_ref(1)?.as_str()? == header))
         })
         .optional()?;
     let Some((id, same_header)) = found else {
@@ -131,6 +138,7 @@ fn look<'a>(conn: &Connection, dag: &'a DagDef) -> Result<Known<'a>, Fault> {
             same_header: false,
             tasks: BTreeMap::new(),
             schedules: Vec::new(),
+            matched: vec![None; dag.schedules.len()],
         });
     };
     let mut select = conn.prepare_cached(texts::TASK_OF_DAG)?;
@@ -148,7 +156,9 @@ fn look<'a>(conn: &Connection, dag: &'a DagDef) -> Result<Known<'a>, Fault> {
     })?;
     let tasks = tasks.collect::<Result<_, _>>()?;
     let schedules = read::schedules(conn, id)?;
-    Ok(Known { dag, header, id: Some(id), same_header, tasks, schedules })
+    let names: Vec<&str> = schedules.iter().map(|stored| stored.def.name.as_str()).collect();
+    let matched = definition::matched(&names, &dag.schedules);
+    Ok(Known { dag, header, id: Some(id), same_header, tasks, schedules, matched })
 }
 
 /// The tasks of a dag that are not as they are registered.
@@ -235,19 +245,13 @@ fn write_all(
             task.task_id = Some(write::task(conn, id, &known.dag.key, task.def, now)?);
         }
         for schedule in known.removed_schedules() {
-            conn.prepare_cached(texts::SCHEDULE_REMOVE)?.execute([now.0, schedule.id.0])?;
+            schedules::remove(conn, schedule.id, now)?;
         }
-        for (position, def) in known.changed_schedules() {
-            match known.schedule(&def.name) {
-                None => write::schedule(conn, id, def, position, now)?,
-                Some(stored) => write::reschedule(
-                    conn,
-                    (id, stored.id.0),
-                    def,
-                    position,
-                    stored.removed || edited(&stored.def, def),
-                    now,
-                )?,
+        let named = |name: &str| known.task_id(tasks, name);
+        for (position, def, stored) in known.changed_schedules() {
+            match stored {
+                None => schedules::add(conn, id, def, position, &named, now)?,
+                Some(stored) => schedules::edit(conn, id, stored, def, position, &named, now)?,
             }
         }
     }
@@ -273,6 +277,12 @@ fn write_all(
 }
 
 impl Known<'_> {
+    /// The id of a task of the definition, once its row is there.
+    fn task_id(&self, tasks: &[Change<'_>], name: &str) -> Option<i64> {
+        let stored = self.tasks.get(name).map(|task| task.id);
+        stored.or_else(|| tasks.iter().find(|task| task.def.name == name)?.task_id)
+    }
+
     /// Whether a resource passes from one task to another: their rows are then free of any for a
     /// moment, because the unique index looks at each row by itself.
     fn moves_resources(&self, tasks: &[Change<'_>]) -> bool {

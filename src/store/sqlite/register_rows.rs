@@ -4,12 +4,15 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use super::errors::Fault;
-use crate::model::{DagDef, Dependency, Instant, ScheduleDef, TaskDef};
+use crate::model::{DagDef, Dependency, Instant, TaskDef};
 use crate::store::definition::{Content, full_key, to_json};
 use crate::store::{StoreError, texts};
 
 /// JSON text of what is not empty.
-fn some_json<T: Serialize>(value: &T, empty: bool) -> Result<Option<String>, StoreError> {
+pub(super) fn some_json<T: Serialize>(
+    value: &T,
+    empty: bool,
+) -> Result<Option<String>, StoreError> {
     if empty { Ok(None) } else { to_json(value).map(Some) }
 }
 
@@ -174,60 +177,5 @@ fn dependency(
         edge.pattern,
         now.0,
     ])?;
-    Ok(())
-}
-
-fn bound(def: &ScheduleDef) -> Result<Option<String>, StoreError> {
-    some_json(&def.params, def.params.is_empty())
-}
-
-/// A new schedule, bound to its dag.
-pub(super) fn schedule(
-    conn: &Connection,
-    dag: i64,
-    def: &ScheduleDef,
-    position: u32,
-    now: Instant,
-) -> Result<(), Fault> {
-    let id: i64 = conn.prepare_cached(texts::SCHEDULE_INSERT)?.query_row(
-        params![
-            dag,
-            def.name,
-            def.expression,
-            def.timezone,
-            def.start_date.map(|date| date.to_string()),
-            def.end_date.map(|date| date.to_string()),
-            def.biz_offset,
-            def.paused,
-            position,
-            now.0,
-        ],
-        |row| row.get(0),
-    )?;
-    conn.prepare_cached(texts::SCHEDULE_BIND)?.execute(params![id, dag, bound(def)?, now.0])?;
-    Ok(())
-}
-
-/// A schedule that moved, came back or fires otherwise; its pause and watermark stay.
-pub(super) fn reschedule(
-    conn: &Connection,
-    (dag, schedule): (i64, i64),
-    def: &ScheduleDef,
-    position: u32,
-    edited: bool,
-    now: Instant,
-) -> Result<(), Fault> {
-    conn.prepare_cached(texts::SCHEDULE_UPDATE)?.execute(params![
-        def.expression,
-        def.timezone,
-        def.start_date.map(|date| date.to_string()),
-        def.end_date.map(|date| date.to_string()),
-        def.biz_offset,
-        position,
-        edited,
-        now.0,
-        schedule,
-    ])?;
-    conn.prepare_cached(texts::SCHEDULE_REBIND)?.execute(params![bound(def)?, schedule, dag])?;
     Ok(())
 }

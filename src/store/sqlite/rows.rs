@@ -75,6 +75,8 @@ pub(super) fn run(row: &Row<'_>) -> Result<(RunRow, bool)> {
         first_task_run_id: TaskRunId(row.get(17)?),
         task_count: row.get(18)?,
         schedule_id: row.get::<_, Option<i64>>(19)?.map(ScheduleId),
+        task_id: row.get::<_, Option<i64>>(21)?.map(TaskId),
+        variant: row.get(22)?,
     };
     Ok((run, row.get(20)?))
 }

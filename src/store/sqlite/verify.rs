@@ -7,14 +7,15 @@ use rusqlite::Connection;
 
 use super::errors::Fault;
 use super::read;
-use crate::model::{Instant, RunId, TaskVersionId};
-use crate::store::verify::{Findings, RunFacts, check_run};
+use crate::model::{Instant, RunId, ScheduleId, TaskVersionId};
+use crate::store::verify::{Findings, RunFacts, ScheduleFacts, check_run, check_schedules};
 use crate::store::{AttemptFilter, RegisteredTask, Violation, texts};
 
 pub(super) fn verify(conn: &Connection) -> Result<Vec<Violation>, Fault> {
     let mut findings = Findings::default();
     whole_file(conn, &mut findings)?;
     several_runs(conn, &mut findings)?;
+    schedules(conn, &mut findings)?;
     let mut known: BTreeMap<TaskVersionId, Arc<RegisteredTask>> = BTreeMap::new();
     let mut select = conn.prepare_cached(texts::VERIFY_RUNS)?;
     let ids: Vec<i64> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -71,5 +72,39 @@ fn several_runs(conn: &Connection, findings: &mut Findings) -> Result<(), Fault>
     while let Some(row) = rows.next()? {
         findings.note("S2", row.get::<_, String>(0)?);
     }
+    Ok(())
+}
+
+fn schedules(conn: &Connection, findings: &mut Findings) -> Result<(), Fault> {
+    let mut known: BTreeMap<ScheduleId, ScheduleFacts> = BTreeMap::new();
+    let mut select = conn.prepare_cached(texts::VERIFY_SCHEDULES)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let watermark = row.get::<_, Option<i64>>(1)?.map(Instant);
+        known.insert(ScheduleId(row.get(0)?), ScheduleFacts { watermark, ..Default::default() });
+    }
+    let mut select = conn.prepare_cached(texts::VERIFY_PERIODS)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let period = (Instant(row.get(1)?), row.get::<_, Option<i64>>(2)?.map(Instant));
+        // One without a schedule was found as an orphan.
+        if let Some(facts) = known.get_mut(&ScheduleId(row.get(0)?)) {
+            facts.periods.push(period);
+        }
+    }
+    let mut select = conn.prepare_cached(texts::VERIFY_SKIPS)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Some(facts) = known.get_mut(&ScheduleId(row.get(0)?)) {
+            facts.skips.push((Instant(row.get(1)?), Instant(row.get(2)?)));
+        }
+    }
+    let mut select = conn.prepare_cached(texts::VERIFY_FIRED)?;
+    let fired: Vec<(ScheduleId, Instant, RunId)> = select
+        .query_map([], |row| {
+            Ok((ScheduleId(row.get(0)?), Instant(row.get(1)?), RunId(row.get(2)?)))
+        })?
+        .collect::<Result<_, _>>()?;
+    check_schedules(&known, fired, findings);
     Ok(())
 }

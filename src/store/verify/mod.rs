@@ -6,9 +6,12 @@
 mod attempts;
 mod fold;
 mod run;
+mod schedules;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub(super) use schedules::{ScheduleFacts, check_schedules};
 
 use super::{RegisteredTask, StoredRun, Violation};
 use crate::model::{AttemptRow, TaskVersionId};
@@ -16,6 +19,11 @@ use crate::model::{AttemptRow, TaskVersionId};
 /// What each id of the list of invariants says of the data.
 const RULES: &[(&str, &str)] = &[
     ("U1", "a task has one task run in a run for each place, and an instant one timed run"),
+    ("U2", "a fire is a run or a skip, and that once"),
+    (
+        "U3",
+        "a schedule's periods follow each other from its first to the open one, its watermark in them",
+    ),
     ("L1", "a task run takes only the arrows of the table"),
     ("L2", "what is final moves by a rerun only, and has the time of its end"),
     ("L3", "the journal, read from its beginning, gives the row"),

@@ -25,7 +25,7 @@ fn cron(text: &str, zone_name: &str) -> Rule {
 }
 
 fn entry(rule: Rule) -> Entry {
-    Entry { rule, start: None, end: None }
+    Entry { rule, start: None, end: None, open: None }
 }
 
 fn biz_dates(timetable: &Timetable, after: &str, n: usize) -> Vec<String> {
@@ -150,8 +150,12 @@ fn workdays_of_a_calendar_leave_out_its_holidays() {
 
 #[test]
 fn first_and_last_dates_are_both_included() {
-    let limits =
-        |rule| Entry { rule, start: Some(date("2024-03-10")), end: Some(date("2024-03-11")) };
+    let limits = |rule| Entry {
+        rule,
+        start: Some(date("2024-03-10")),
+        end: Some(date("2024-03-11")),
+        open: None,
+    };
     let hourly =
         Timetable::of(vec![limits(cron("0 * * * *", "America/New_York"))], BizRule::Default);
     let all: Vec<_> = hourly.after(Instant(0)).collect();

@@ -113,7 +113,12 @@ fn backfill_ranges() {
     for case in cases("backfill_range") {
         let zone = case.zone();
         let bound = |key: &str| case.input[key].as_str().map(|text| Date::parse(text).unwrap());
-        let entry = Entry { rule: rule(&case), start: bound("start_date"), end: bound("end_date") };
+        let entry = Entry {
+            rule: rule(&case),
+            start: bound("start_date"),
+            end: bound("end_date"),
+            open: None,
+        };
         let days = case.input["biz_offset_days"].as_i64().unwrap() as i32;
         let timetable = Timetable::of(vec![entry], BizRule::Days(days));
         let rows = match timetable.backfill(case.date("from"), case.date("to")) {

@@ -4,6 +4,7 @@ mod biz;
 mod cases;
 mod corners;
 mod crons;
+mod open_days;
 mod oracle;
 mod properties;
 mod refusals;

@@ -78,7 +78,9 @@ pub fn new_run(plan: &Arc<Plan>) -> NewRun {
         interactive: false,
         requested_by: None,
         params: Default::default(),
-        schedule_id: None,
+        task: None,
+        variant: String::new(),
+        schedules: vec![],
         only: None,
     }
 }

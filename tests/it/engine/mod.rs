@@ -3,6 +3,7 @@
 pub mod bench;
 mod blocking;
 mod explaining;
+mod firing;
 mod large;
 mod moments;
 mod queue;

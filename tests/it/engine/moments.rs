@@ -1,24 +1,15 @@
 //! Which instant a run is for, when somebody asks for a business date or says nothing.
 
 use mainspring::engine::{Asked, When};
-use mainspring::model::{Date, Instant, Problem, ScheduleDef};
+use mainspring::model::{BizOffset, Date, Instant, Problem, ScheduleDef, TimeRule};
 
 fn schedule(expression: &str, zone: &str) -> ScheduleDef {
-    ScheduleDef {
-        name: "default".into(),
-        expression: expression.into(),
-        timezone: zone.into(),
-        start_date: None,
-        end_date: None,
-        biz_offset: None,
-        params: Default::default(),
-        paused: false,
-    }
+    ScheduleDef::new("default", TimeRule::new(expression, zone))
 }
 
 fn when(zone: &str, biz_offset: Option<i32>, schedules: &[&str]) -> When {
     let schedules: Vec<_> = schedules.iter().map(|text| schedule(text, zone)).collect();
-    When::of(zone, biz_offset, &schedules).unwrap()
+    When::of(zone, biz_offset.map(BizOffset::Days), &schedules).unwrap()
 }
 
 fn asked(when: &When, date: &str) -> Result<String, Problem> {

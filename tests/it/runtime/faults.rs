@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use mainspring::model::{
-    AttemptRow, DagDef, Instant, NodeId, NodeRow, RunId, RunState, ScopeId, ScopeLease, State,
-    TaskRunId, TaskVersionId,
+    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, RunState, ScopeId, ScopeLease,
+    Skip, State, TaskRunId, TaskVersionId,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, SqliteStore, Store, StoreError, StoredRun, TaskRunView, Violation,
+    RunSummary, SqliteStore, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
 };
 use serde_json::json;
 
@@ -50,6 +50,36 @@ impl Store for Spoilt {
 
     fn register(&mut self, d: &[DagDef], now: Instant) -> Result<Vec<RegisteredDag>, StoreError> {
         self.real.register(d, now)
+    }
+
+    fn remove_dags(&mut self, keys: &[String], now: Instant) -> Result<(), StoreError> {
+        self.real.remove_dags(keys, now)
+    }
+
+    fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError> {
+        self.real.schedules(dag)
+    }
+
+    fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError> {
+        self.real.skips(dag, limit)
+    }
+
+    fn lead(
+        &mut self,
+        name: &str,
+        node: NodeId,
+        held: Option<ScopeLease>,
+        now: Instant,
+    ) -> Result<ScopeLease, CommitError> {
+        self.real.lead(name, node, held, now)
+    }
+
+    fn scope_named(&mut self, name: &str) -> Result<Option<ScopeLease>, StoreError> {
+        self.real.scope_named(name)
+    }
+
+    fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
+        self.real.open_runs(scope)
     }
 
     fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError> {

@@ -164,6 +164,8 @@ impl Desk {
             slots: 4,
             busy_wait: Duration::from_secs(60),
             clock,
+            leads: None,
+            durable: true,
         };
         let session = Session::open_with(options, Arc::new(Closures), driving).unwrap();
         let hiring = session.hiring();

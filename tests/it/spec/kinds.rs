@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{accepted, clean_with, dag_with, flights, found, problems, refused};
 use mainspring::engine::check_definition;
+use mainspring::model::BizOffset;
 use mainspring::model::spec::{MOST_TASKS, check_dag, warnings};
 
 #[test]
@@ -119,7 +120,7 @@ fn fields_of_a_dag() {
         (json!({"max_active_runs": 0}), "out_of_range", "flights.max_active_runs"),
         (json!({"start_date": "2024-6-1"}), "bad_date", "flights.start_date"),
         (json!({"start_date": "\u{202e}"}), "bad_date", "flights.start_date"),
-        (json!({"biz_offset": "workday"}), "wrong_type", "flights.biz_offset"),
+        (json!({"biz_offset": "workday"}), "syntax", "flights.biz_offset"),
         (json!({"schedule": 5}), "wrong_type", "flights.schedule"),
         (json!({"schedule": " "}), "bad_schedule", "flights.schedule"),
         (json!({"schedule": {"name": "night"}}), "missing_field", "flights.schedule.expression"),
@@ -160,11 +161,14 @@ fn schedules_take_from_their_dag_what_they_do_not_say() {
         ],
     })));
     let [night, hourly] = &dag.schedules[..] else { panic!("{:?}", dag.schedules) };
-    assert_eq!((night.name.as_str(), night.expression.as_str()), ("default", "0 2 * * *"));
-    assert_eq!((night.timezone.as_str(), night.biz_offset), ("Asia/Shanghai", Some(0)));
-    assert_eq!((hourly.name.as_str(), hourly.timezone.as_str()), ("default_2", "UTC"));
-    assert_eq!(hourly.start_date, night.start_date);
-    assert!(hourly.paused && hourly.end_date.is_some());
+    assert_eq!((night.name.as_str(), night.rule.expression.as_str()), ("default", "0 2 * * *"));
+    assert_eq!(
+        (night.rule.timezone.as_str(), night.biz_offset),
+        ("Asia/Shanghai", Some(BizOffset::Days(0)))
+    );
+    assert_eq!((hourly.name.as_str(), hourly.rule.timezone.as_str()), ("default_2", "UTC"));
+    assert_eq!(hourly.rule.start_date, night.rule.start_date);
+    assert!(hourly.paused && hourly.rule.end_date.is_some());
 }
 
 #[test]

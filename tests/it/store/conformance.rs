@@ -1,9 +1,11 @@
 //! What every store must do, stamped for each of them.
 
 mod commits;
+mod fires;
 mod guards;
 mod processes;
 mod registers;
+mod schedules;
 
 macro_rules! suite {
     ($($module:ident :: $test:ident,)+) => {
@@ -52,6 +54,15 @@ suite! {
     guards::a_run_that_changed_is_refused,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
+    processes::one_node_at_a_time_leads,
+    processes::the_open_runs_of_a_scope_are_found,
+    fires::a_watermark_moves_on_from_where_it_was,
+    fires::what_lies_behind_the_watermark_is_not_told,
+    fires::skips_are_noted_joined_and_told,
+    fires::a_pause_is_a_period,
+    fires::a_timed_run_is_one_of_its_target_and_values,
+    fires::one_batch_makes_a_timed_run_once,
+    fires::a_run_knows_the_schedules_it_comes_from,
     registers::what_is_registered_is_read_back,
     registers::the_same_again_changes_nothing,
     registers::changed_content_is_a_new_version_and_old_content_its_old_one,
@@ -61,4 +72,17 @@ suite! {
     registers::cycles_across_dags_are_refused,
     registers::an_upstream_must_exist,
     registers::a_resource_may_pass_to_another_task,
+    schedules::a_new_schedule_begins_to_live_now,
+    schedules::everything_that_a_schedule_says_is_read_back,
+    schedules::the_same_schedules_again_change_nothing,
+    schedules::another_rule_begins_another_period,
+    schedules::a_clock_that_was_set_back_makes_no_period,
+    schedules::what_does_not_change_the_fires_begins_no_period,
+    schedules::a_removed_schedule_is_there_until_its_fires_are_covered,
+    schedules::a_schedule_that_never_fired_leaves_at_once,
+    schedules::a_renamed_schedule_is_the_same_one,
+    schedules::a_name_is_given_on_once_and_only_when_it_is_free,
+    schedules::a_schedule_fires_tasks_of_its_dag,
+    schedules::a_dag_leaves_with_its_schedules_and_comes_back,
+    schedules::who_registers_second_finds_it_done,
 }

@@ -12,6 +12,8 @@ mod same;
 #[cfg(feature = "sqlite")]
 mod sharing;
 mod support;
+#[cfg(feature = "sqlite")]
+mod upgrade;
 mod verify;
 #[cfg(feature = "sqlite")]
 mod views;

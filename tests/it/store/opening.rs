@@ -19,8 +19,9 @@ fn refused(path: impl AsRef<std::path::Path>, options: SqliteOptions) -> StoreEr
 }
 
 const WRITE: SqliteOptions =
-    SqliteOptions { busy_wait: Duration::from_secs(120), read_only: false };
-const READ: SqliteOptions = SqliteOptions { busy_wait: Duration::from_secs(120), read_only: true };
+    SqliteOptions { busy_wait: Duration::from_secs(120), read_only: false, durable: true };
+const READ: SqliteOptions =
+    SqliteOptions { busy_wait: Duration::from_secs(120), read_only: true, durable: true };
 
 #[test]
 fn a_new_file_is_made_for_its_owner_only_and_comes_back() {

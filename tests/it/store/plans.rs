@@ -1,6 +1,6 @@
 //! Which index serves the common questions, and that the words in the schema are the enums'.
 
-use mainspring::model::{Outcome, RunState, State, StopReason, Trigger};
+use mainspring::model::{Outcome, PeriodKind, RunState, State, StopReason, Trigger};
 use mainspring::store::SqliteStore;
 
 use super::support::file::open;
@@ -19,7 +19,17 @@ fn plan(store: &SqliteStore, question: &str) -> String {
 fn common_questions_use_their_index() {
     let store = open(":memory:");
     let questions = [
-        ("SELECT * FROM run WHERE dag_id = 1 AND nominal_at = 2 AND timed = 1", "run_timed"),
+        (
+            "SELECT * FROM run WHERE dag_id = 1 AND coalesce(task_id, 0) = 0 AND nominal_at = 2 \
+             AND timed = 1",
+            "run_timed",
+        ),
+        ("SELECT * FROM skip WHERE schedule_id = 1 AND to_at > 2", "skip_end"),
+        ("SELECT * FROM skip WHERE schedule_id = 1 AND to_at < 2 ORDER BY to_at DESC", "skip_end"),
+        (
+            "SELECT * FROM schedule_period WHERE schedule_id = 1 ORDER BY from_at",
+            "schedule_period_begin",
+        ),
         ("SELECT * FROM run WHERE biz_date >= '2024-01-01'", "run_biz_date"),
         ("SELECT * FROM run WHERE dag_id = 1 ORDER BY id DESC LIMIT 10", "run_dag"),
         ("SELECT * FROM run WHERE scope_id = 1 AND finished_at IS NULL", "run_open"),
@@ -54,7 +64,7 @@ fn no_statement_of_the_store_reads_a_whole_history_table() {
             continue;
         }
         let plan = plan(&store, &text);
-        for table in ["run", "task_run", "attempt", "journal"] {
+        for table in ["run", "task_run", "attempt", "journal", "skip", "run_schedule"] {
             let scans = plan.lines().any(|line| line.trim() == format!("SCAN {table}"));
             assert!(!scans, "{name} scans {table}\n{plan}");
         }
@@ -92,6 +102,7 @@ fn the_words_of_the_schema_are_those_of_the_enums() {
     let open = arms(RunState::ALL, |state| u8::from(*state == RunState::Running));
     assert!(table("run").contains(&open));
     assert!(table("run").contains(&arms(Trigger::ALL, |_| 1)));
+    assert!(table("schedule_period").contains(&arms(PeriodKind::ALL, |_| 1)));
     assert!(table("attempt").contains(&arms(Outcome::ALL, |_| 1)));
     assert!(table("attempt_lease").contains(&arms(StopReason::ALL, |_| 1)));
     let mut all = store.connection().prepare("SELECT sql FROM sqlite_schema").unwrap();

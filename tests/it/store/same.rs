@@ -3,9 +3,13 @@
 use std::fmt::Debug;
 
 use mainspring::engine::RunMove;
-use mainspring::model::{Outcome, RunState, StopReason, TaskRunId};
+use mainspring::model::{
+    Binding, Instant, Outcome, RunState, ScheduleDef, ScheduleId, Skip, SkipReason, StopReason,
+    TaskRunId,
+};
 use mainspring::store::{
-    AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, RunFilter, SqliteStore, Store,
+    AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, NewSkip, Pause, RunFilter,
+    SqliteStore, Store, Watermark,
 };
 use proptest::prelude::*;
 
@@ -25,6 +29,12 @@ enum Step {
     Stale(u8),
     MoveRun(u8, bool),
     TakeOver(u8, u8),
+    RemoveDags(u8),
+    Advance { schedule: u8, from: Option<u8>, to: u8 },
+    Skip { schedule: u8, from: u8, count: u8, reason: u8, joins: bool },
+    Link(u8, u8),
+    Pause { schedule: u8, paused: bool, when: u8 },
+    Lead { who: u8, name: bool, held: bool },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,20 +49,61 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Stale),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(run, cancel)| Step::MoveRun(run, cancel)),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(run, to)| Step::TakeOver(run, to)),
+        2 => schedules(),
+        1 => (any::<u8>(), any::<bool>(), any::<bool>())
+            .prop_map(|(who, name, held)| Step::Lead { who, name, held }),
+    ]
+}
+
+fn schedules() -> impl Strategy<Value = Step> {
+    let small = || 0..40u8;
+    prop_oneof![
+        1 => any::<u8>().prop_map(Step::RemoveDags),
+        3 => (any::<u8>(), prop::option::weighted(0.2, small()), small())
+            .prop_map(|(schedule, from, to)| Step::Advance { schedule, from, to }),
+        4 => (any::<u8>(), small(), 1..4u8, any::<u8>(), any::<bool>()).prop_map(
+            |(schedule, from, count, reason, joins)| {
+                Step::Skip { schedule, from, count, reason, joins }
+            }
+        ),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(run, of)| Step::Link(run, of)),
+        3 => (any::<u8>(), any::<bool>(), small())
+            .prop_map(|(schedule, paused, when)| Step::Pause { schedule, paused, when }),
     ]
 }
 
 fn registration(choice: u8) -> Vec<mainspring::model::DagDef> {
     let mut def = flights();
-    match choice % 6 {
+    match choice % 8 {
         0 => {}
         1 => def.tasks[1].handler = Some(format!("jobs:{choice}")),
         2 => drop(def.tasks.pop()),
         3 => def.schedules = vec![schedule("default", "0 2 * * *")],
         4 => def.tasks[0].authored_version = Some(u32::from(choice % 3) + 1),
+        5 => def.schedules = many_schedules(choice / 8),
         _ => def.title = Some("Flights".into()),
     }
     vec![def, dag("late", vec![task("only", &["flights.fetch"])])]
+}
+
+/// Schedules that are edited, renamed, paused and bound in many ways.
+fn many_schedules(choice: u8) -> Vec<ScheduleDef> {
+    let hour = choice % 3;
+    let mut first = schedule("default", &format!("0 {hour} * * *"));
+    first.paused = choice.is_multiple_of(5);
+    let mut second = schedule("second", "@hourly");
+    if choice.is_multiple_of(2) {
+        second.name = "renamed".into();
+        second.renamed_from = Some("second".into());
+    }
+    let task = ["fetch", "load", "nobody"][usize::from(choice % 3)];
+    let params = [("hour".to_owned(), hour.into())].into();
+    second.bindings.push(Binding { task: Some(task.into()), params });
+    match choice % 4 {
+        0 => vec![first],
+        1 => vec![second, first],
+        _ => vec![first, second],
+    }
 }
 
 /// The same step in both stores, as a batch that is made from the answers of the first.
@@ -126,7 +177,64 @@ impl Pair {
                 let lease = self.leases[usize::from(to) % self.leases.len()];
                 let _ = self.both(|store| store.take_over(run, from, lease, at(now)));
             }
+            Step::RemoveDags(choice) => {
+                let keys = ["flights", "late", "nobody"][usize::from(choice % 3)..].iter();
+                let keys: Vec<String> = keys.map(|key| (*key).to_owned()).collect();
+                self.both(|store| store.remove_dags(&keys, at(now))).unwrap();
+            }
+            Step::Lead { who, name, held } => {
+                let node = self.leases[usize::from(who) % self.leases.len()].node_id;
+                let name = if name { "fires" } else { "other" };
+                let stands = self.both(|store| store.scope_named(name)).unwrap();
+                let held = stands.filter(|_| held);
+                if let Ok(lease) = self.both(|store| store.lead(name, node, held, at(now))) {
+                    self.leases.push(lease);
+                }
+            }
+            step => self.fire(step),
         }
+    }
+
+    /// What a batch does to schedules.
+    fn fire(&mut self, step: Step) {
+        let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
+        let stored = self.both(|store| store.schedules(dag.id)).unwrap();
+        // One in three is of a schedule that is not told any more, or never was there.
+        let known = |which: u8| match which % 3 {
+            0 => ScheduleId(i64::from(which % 5) + 1),
+            _ => pick(&stored, which / 3).map_or(ScheduleId(1), |schedule| schedule.id),
+        };
+        let seconds = |number: u8| at(i64::from(number));
+        let mut batch = self.batch();
+        match step {
+            Step::Advance { schedule, from, to } => {
+                let schedule = known(schedule);
+                let stands = stored.iter().find(|found| found.id == schedule);
+                let stands = stands.map_or(Instant(0), |found| found.watermark);
+                let from = from.map_or(stands, seconds);
+                batch.watermarks.push(Watermark { schedule, from, to: seconds(to) });
+            }
+            Step::Skip { schedule, from, count, reason, joins } => {
+                let skip = Skip {
+                    schedule: known(schedule),
+                    from: seconds(from),
+                    to: seconds(from + count - 1),
+                    count: i64::from(count),
+                    reason: SkipReason::ALL[usize::from(reason % 2)],
+                };
+                batch.skips.push(NewSkip { skip, joins });
+            }
+            Step::Link(run, schedule) => {
+                let Some(run) = pick(&self.runs, run).map(|run| run.row.id) else { return };
+                batch.links.push((run, known(schedule)));
+            }
+            Step::Pause { schedule, paused, when } => {
+                let (schedule, at) = (known(schedule), seconds(when));
+                batch.pauses.push(Pause { schedule, paused, at });
+            }
+            _ => return,
+        }
+        let _ = self.commit(&batch);
     }
 
     fn create(&mut self, timed: bool, nominal: i64) {
@@ -134,6 +242,12 @@ impl Pair {
         let ids = self.both(|store| store.next_ids()).unwrap();
         let mut run = super::support::new_run(&dag, self.leases[0], ids, nominal);
         run.row.timed = timed;
+        if nominal % 2 == 1 {
+            run.row.task_id = dag.tasks.first().map(|task| task.task_id);
+            run.row.variant = format!("{}", nominal / 2);
+        }
+        run.schedules = dag.schedules.iter().map(|(id, _)| *id).collect();
+        run.row.schedule_id = run.schedules.first().copied();
         let mut batch = self.batch();
         batch.created.push(run.clone());
         if self.commit(&batch).is_ok() {
@@ -198,6 +312,16 @@ impl Pair {
         self.both(|store| store.dag("flights")).unwrap();
         self.both(|store| store.pools()).unwrap();
         self.both(|store| store.next_ids()).unwrap();
+        for key in ["flights", "late"] {
+            let dag = self.both(|store| store.dag(key)).unwrap().unwrap();
+            self.both(|store| store.schedules(dag.id)).unwrap();
+            for limit in [2, 100] {
+                self.both(|store| store.skips(dag.id, limit)).unwrap();
+            }
+        }
+        for name in ["fires", "other"] {
+            self.both(|store| store.scope_named(name)).unwrap();
+        }
         let filter = RunFilter::default();
         for run in self.both(|store| store.runs(&filter)).unwrap() {
             let id = run.row.id;
@@ -211,6 +335,7 @@ impl Pair {
         }
         for lease in self.leases.clone() {
             self.both(|store| store.node(lease.node_id)).unwrap();
+            self.both(|store| store.open_runs(lease.scope_id)).unwrap();
         }
         self.both(|store| store.verify()).unwrap();
     }

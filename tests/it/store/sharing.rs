@@ -8,7 +8,7 @@ use mainspring::store::{RunFilter, SqliteOptions, SqliteStore, Store, StoreError
 use rusqlite::Connection;
 
 use super::support::file::{Folder, open};
-use super::support::{Desk, at, dag, flights, new_run, node, task};
+use super::support::{Desk, at, dag, flights, new_run, node, schedule, task};
 
 const THREADS: usize = 8;
 const ROUNDS: i64 = 25;
@@ -28,7 +28,9 @@ fn eight_writers_lose_nothing() {
                 let lease = store.join(&node(number as i64)).unwrap();
                 for round in 0..ROUNDS {
                     let own = dag(&format!("own_{number}"), vec![task(&format!("t{round}"), &[])]);
-                    let shared = store.register(&[own, flights()], at(round)).unwrap().remove(1);
+                    let mut shared = flights();
+                    shared.schedules = vec![schedule("default", "0 2 * * *")];
+                    let shared = store.register(&[own, shared], at(round)).unwrap().remove(1);
                     // Others take the ids meanwhile: decide again with the right ones.
                     loop {
                         let ids = store.next_ids().unwrap();
@@ -48,7 +50,11 @@ fn eight_writers_lose_nothing() {
     let mut store = open(&path);
     let runs = store.runs(&RunFilter::default()).unwrap();
     assert_eq!(runs.len() as i64, THREADS as i64 * ROUNDS);
-    assert_eq!(store.dag("flights").unwrap().unwrap().revision, 1);
+    let shared = store.dag("flights").unwrap().unwrap();
+    assert_eq!(shared.revision, 1);
+    // Who came first, in round 0, began the life of the schedule; nobody after that touched it.
+    let [schedule] = &store.schedules(shared.id).unwrap()[..] else { panic!("not one schedule") };
+    assert_eq!((schedule.watermark, schedule.periods.len()), (at(0), 1));
     assert_eq!(store.dag_keys().unwrap().len(), THREADS + 1);
     assert_eq!(store.verify().unwrap(), []);
 }
@@ -95,7 +101,8 @@ fn a_lock_of_another_process_is_waited_for() {
 fn a_wait_that_is_too_long_says_who_and_how_long() {
     let folder = Folder::new();
     let path = folder.file("store.db");
-    let options = SqliteOptions { busy_wait: Duration::from_millis(20), read_only: false };
+    let options =
+        SqliteOptions { busy_wait: Duration::from_millis(20), read_only: false, durable: true };
     let mut store = SqliteStore::open(&path, options).unwrap();
     let (let_go, holder) = hold(&path);
     let answer = store.join(&node(1));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use mainspring::model::journal::{Entry, pack};
 use mainspring::model::{
-    AttemptEnd, AttemptRecord, AttemptStart, DagDef, Date, Dependency, EdgeKind, Instant, NodeId,
-    NodeRow, Outcome, Progress, RunId, RunRow, RunState, ScheduleDef, ScopeLease, State, TaskDef,
-    TaskPolicy, TaskRunId, TaskRunRow, Token, Trigger,
+    AttemptEnd, AttemptRecord, AttemptStart, BizOffset, DagDef, Date, Dependency, EdgeKind,
+    Instant, NodeId, NodeRow, Outcome, Progress, RunId, RunRow, RunState, ScheduleDef, ScopeLease,
+    State, TaskDef, TaskPolicy, TaskRunId, TaskRunRow, TimeRule, Token, Trigger,
 };
 use mainspring::store::{Batch, CreatedRun, Ended, NextIds, Progressed, RegisteredDag, Store};
 
@@ -73,16 +73,9 @@ pub fn flights() -> DagDef {
 }
 
 pub fn schedule(name: &str, expression: &str) -> ScheduleDef {
-    ScheduleDef {
-        name: name.into(),
-        expression: expression.into(),
-        timezone: "Asia/Shanghai".into(),
-        start_date: Date::parse("2024-01-01").ok(),
-        end_date: None,
-        biz_offset: Some(-1),
-        params: Default::default(),
-        paused: false,
-    }
+    let mut rule = TimeRule::new(expression, "Asia/Shanghai");
+    rule.start_date = Date::parse("2024-01-01").ok();
+    ScheduleDef { biz_offset: Some(BizOffset::Days(-1)), ..ScheduleDef::new(name, rule) }
 }
 
 pub fn node(pid: i64) -> NodeRow {
@@ -106,6 +99,7 @@ pub fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, nominal: i6
         id: RunId(ids.run),
         dag_id: dag.id,
         dag: dag.def.key.clone(),
+        task_id: None,
         nominal_at: at(nominal),
         biz_date,
         interval_start: at(nominal - 86_400),
@@ -113,6 +107,7 @@ pub fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, nominal: i6
         timezone: "UTC".into(),
         trigger: Trigger::Manual,
         timed: false,
+        variant: String::new(),
         interactive: true,
         requested_by: None,
         params: "{}".into(),
@@ -138,7 +133,7 @@ pub fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, nominal: i6
             progress: Progress::default(),
         })
         .collect();
-    CreatedRun { row, task_runs }
+    CreatedRun { row, task_runs, schedules: Vec::new() }
 }
 
 /// A store with a process in it and `flights` registered.

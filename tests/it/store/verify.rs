@@ -1,10 +1,10 @@
 //! What holds of a history is found to hold, and each thing that can be broken is found broken.
 
 use mainspring::engine::RunMove;
-use mainspring::model::RunState;
-use mainspring::store::{MemoryStore, Store};
+use mainspring::model::{RunState, Skip, SkipReason};
+use mainspring::store::{MemoryStore, NewSkip, Store, Watermark};
 
-use super::support::{Desk, at};
+use super::support::{Desk, at, flights, new_run, schedule};
 
 /// One finished run, one run with a live attempt and a pool, one that has not begun.
 fn history(store: &mut dyn Store) {
@@ -35,6 +35,30 @@ fn history(store: &mut dyn Store) {
     batch.starts[0].pool = Some("db".into());
     desk.store.commit(&batch).unwrap();
     desk.create(120);
+    fires(&mut desk);
+}
+
+/// A schedule in its second period that fired once, and skipped twice.
+fn fires(desk: &mut Desk<'_>) {
+    let mut def = flights();
+    def.schedules = vec![schedule("default", "0 2 * * *")];
+    desk.dag = desk.store.register(std::slice::from_ref(&def), at(0)).unwrap().remove(0);
+    let id = desk.dag.schedules[0].0;
+    def.schedules[0].rule.expression = "0 3 * * *".into();
+    desk.store.register(&[def], at(10)).unwrap();
+    let ids = desk.store.next_ids().unwrap();
+    let mut run = new_run(&desk.dag, desk.lease, ids, 30);
+    run.row.timed = true;
+    run.row.schedule_id = Some(id);
+    run.schedules = vec![id];
+    let mut batch = desk.batch();
+    batch.created.push(run);
+    for (from, to, reason) in [(10, 20, SkipReason::Missed), (40, 40, SkipReason::Overlap)] {
+        let skip = Skip { schedule: id, from: at(from), to: at(to), count: 1, reason };
+        batch.skips.push(NewSkip { skip, joins: false });
+    }
+    batch.watermarks.push(Watermark { schedule: id, from: at(0), to: at(40) });
+    desk.store.commit(&batch).unwrap();
 }
 
 #[test]
@@ -129,6 +153,27 @@ mod sqlite {
             ("DELETE FROM attempt_lease; DELETE FROM attempt WHERE id = 4", &["R1", "V2"]),
             ("DELETE FROM run WHERE id = 3", &["S2"]),
             ("DELETE FROM task_version WHERE id = 3", &["S2"]),
+            ("UPDATE schedule SET watermark_at = created_at - 1", &["U3"]),
+            ("UPDATE schedule SET watermark_at = NULL", &["U3"]),
+            ("DELETE FROM schedule_period", &["U3"]),
+            ("DELETE FROM schedule_period WHERE until_at IS NULL", &["U3"]),
+            ("UPDATE schedule_period SET until_at = NULL", &["U3"]),
+            ("UPDATE schedule_period SET until_at = from_at + 1e12", &["U3"]),
+            ("UPDATE schedule_period SET until_at = until_at - 1 WHERE id = 1", &["U3"]),
+            ("UPDATE schedule_period SET from_at = until_at + 5 WHERE id = 1", &["U3"]),
+            ("UPDATE skip SET to_at = to_at + 30000000 WHERE id = 1", &["U2"]),
+            ("UPDATE skip SET from_at = from_at - 20000000 WHERE id = 2", &["U2"]),
+            ("UPDATE skip SET to_at = to_at + 10000000 WHERE id = 1", &["U2"]),
+            ("UPDATE run SET nominal_at = nominal_at + 10000000 WHERE id = 4", &["U2"]),
+            ("UPDATE skip SET to_at = from_at - 1 WHERE id = 1", &["U2"]),
+            ("DELETE FROM run WHERE id = 4; DELETE FROM task_run WHERE run_id = 4", &["S2"]),
+            ("UPDATE run_schedule SET schedule_id = 9", &["S2"]),
+            ("UPDATE skip SET schedule_id = 9 WHERE id = 2", &["S2"]),
+            (
+                "INSERT INTO schedule_period SELECT 9, 9, from_at, until_at, kind, rule
+                FROM schedule_period WHERE id = 1",
+                &["S2"],
+            ),
         ];
         for (harm, expected) in cases {
             let mut found = planted(harm);

@@ -1,6 +1,6 @@
 //! The views of the warehouse tables, over a history made by hand.
 
-use mainspring::model::{EdgeKind, Outcome, State, Trigger};
+use mainspring::model::{Binding, BizOffset, EdgeKind, Outcome, State, Trigger};
 use mainspring::store::{SqliteStore, Store};
 use rusqlite::types::Value;
 
@@ -118,6 +118,35 @@ fn definitions_have_their_units() {
     assert_eq!(all("SELECT offset_day FROM v_dependency ORDER BY dep_id"), ["0", "-1", "-7"]);
     assert_eq!(all("SELECT status FROM v_schedule ORDER BY task_id"), ["0", "0"]);
     assert_eq!(all("SELECT start_date FROM v_schedule LIMIT 1"), ["2024-01-01"]);
+}
+
+/// A task with schedules of its own does not follow those of its dag.
+#[test]
+fn schedules_of_a_dag_are_those_of_its_tasks_without_own_ones() {
+    let mut store = open(":memory:");
+    let mut def = dag("air", vec![task("load", &[]), task("report", &[])]);
+    let mut own = schedule("own", "0 5 * * *");
+    let bound = |size: i64| Binding {
+        task: Some("report".into()),
+        params: [("size".to_owned(), size.into())].into(),
+    };
+    own.bindings = vec![bound(1), bound(2)];
+    def.schedules = vec![schedule("default", "0 2 * * *"), own];
+    store.register(std::slice::from_ref(&def), at(0)).unwrap();
+    let names = "SELECT cron_expr FROM v_task_definition ORDER BY id";
+    let pairs = "SELECT task_id || ' ' || cron_expr FROM v_schedule ORDER BY task_id";
+    assert_eq!(column(&store, names), ["0 2 * * *", "0 5 * * *"]);
+    assert_eq!(column(&store, pairs), ["1 0 2 * * *", "2 0 5 * * *"]);
+    def.schedules.pop();
+    store.register(std::slice::from_ref(&def), at(1)).unwrap();
+    assert_eq!(column(&store, names), ["0 2 * * *", "0 2 * * *"]);
+    assert_eq!(column(&store, pairs), ["1 0 2 * * *", "2 0 2 * * *"]);
+    // What is no number of days is told in words.
+    def.schedules[0].biz_offset = Some(BizOffset::Workdays(-1));
+    store.register(std::slice::from_ref(&def), at(2)).unwrap();
+    let told = "SELECT biz_rule || ', ' || coalesce(biz_offset, 'no days') || ', ' || missed
+        FROM schedule WHERE removed_at IS NULL";
+    assert_eq!(column(&store, told), ["-1 workday, no days, all"]);
 }
 
 #[test]

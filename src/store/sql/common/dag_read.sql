@@ -1,1 +1,1 @@
-SELECT id, definition, revision FROM dag WHERE key = $1
+SELECT id, definition, revision, removed_at FROM dag WHERE key = $1

@@ -1,4 +1,5 @@
 UPDATE schedule SET
-    cron = $1, timezone = $2, start_date = $3, end_date = $4, biz_offset = $5, position = $6,
-    edited_at = CASE WHEN $7 THEN $8 ELSE edited_at END, updated_at = $8, removed_at = NULL
-WHERE id = $9
+    name = $1, cron = $2, timezone = $3, start_date = $4, end_date = $5, biz_offset = $6,
+    biz_rule = $7, missed = $8, missed_window_ms = $9, definition = $10, position = $11,
+    edited_at = CASE WHEN $12 THEN $13 ELSE edited_at END, updated_at = $13, removed_at = NULL
+WHERE id = $14

@@ -29,3 +29,19 @@ UNION ALL
 SELECT 'an edge of task version ' || dependency.task_version_id || ' has no upstream'
 FROM dependency
 WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.id = dependency.upstream_task_id)
+UNION ALL
+SELECT 'the run ' || run_schedule.run_id || ' of schedule ' || run_schedule.schedule_id || ' is gone'
+FROM run_schedule
+WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.id = run_schedule.run_id)
+UNION ALL
+SELECT 'the schedule ' || run_schedule.schedule_id || ' of run ' || run_schedule.run_id || ' is gone'
+FROM run_schedule
+WHERE NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.id = run_schedule.schedule_id)
+UNION ALL
+SELECT 'the schedule ' || skip.schedule_id || ' of a skip is gone'
+FROM skip
+WHERE NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.id = skip.schedule_id)
+UNION ALL
+SELECT 'the schedule ' || schedule_period.schedule_id || ' of a period is gone'
+FROM schedule_period
+WHERE NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.id = schedule_period.schedule_id)

@@ -49,7 +49,7 @@ pub fn a_timed_run_is_made_once(store: &mut dyn Store) {
     let first = make(true).unwrap();
     make(false).unwrap();
     match make(true) {
-        Err(CommitError::RunExists(id)) => assert_eq!(id, first),
+        Err(CommitError::RunExists { run, .. }) => assert_eq!(run, first),
         other => panic!("{other:?}"),
     }
 }

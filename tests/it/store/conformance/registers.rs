@@ -113,10 +113,10 @@ pub fn schedules_keep_their_pause(store: &mut dyn Store) {
     def.schedules[1].paused = true;
     let first = register(store, &def);
     def.schedules[1].paused = false;
-    def.schedules[0].expression = "0 3 * * *".into();
+    def.schedules[0].rule.expression = "0 3 * * *".into();
     let second = register(store, &def);
     assert_eq!(second.schedules[0].0, first.schedules[0].0);
-    assert_eq!(second.schedules[0].1.expression, "0 3 * * *");
+    assert_eq!(second.schedules[0].1.rule.expression, "0 3 * * *");
     assert!(second.schedules[1].1.paused);
     def.schedules.remove(0);
     let third = register(store, &def);

@@ -1,0 +1,166 @@
+//! A session that fires schedules: which dags, until when, and how a clock that stands is moved.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, bounded};
+
+use super::driver::{Message, Serve, Served};
+use super::executor::HandlerHost;
+use super::refusal::SessionError;
+use super::session::{Session, lock};
+use super::stubs::StubPlan;
+use crate::engine;
+use crate::model::{Instant, Missed, ScheduleId, Skip};
+use crate::store::{RegisteredDag, Store, StoredSchedule};
+
+/// How often whoever waits for a clock to be moved is asked whether to go on.
+const STEP: Duration = Duration::from_millis(50);
+
+impl Session {
+    /// Fires the schedules of registered dags from now on, and takes up what is open of them.
+    ///
+    /// # Errors
+    /// `NotFound` for a dag that is not registered; `Spec`; `Store`; `Closed`.
+    pub fn serve(&self, dags: Vec<(String, HandlerHost)>) -> Result<(), SessionError> {
+        let mut found = Vec::with_capacity(dags.len());
+        for (key, host) in dags {
+            let dag = self.registered(&key)?;
+            let tasks: Vec<_> = dag.tasks.iter().map(|task| task.planned()).collect();
+            let served = engine::Served::new(dag.id, &dag.def, &tasks, &dag.schedules)?;
+            found.push(Served { served, host });
+        }
+        self.ask(|reply| Message::Serve(Serve { dags: found, reply }))
+    }
+
+    /// Marks dags as removed: their files are gone. What is open of them goes on.
+    ///
+    /// # Errors
+    /// `Store`; `Closed`.
+    pub fn remove(&self, dags: &[String]) -> Result<(), SessionError> {
+        let mut ids = Vec::new();
+        {
+            let mut store = lock(&self.store);
+            for key in dags {
+                ids.extend(store.dag(key)?.map(|dag| dag.id));
+            }
+            store.remove_dags(dags, self.now())?;
+        }
+        // Fires before this instant that wait for something are covered by skips now.
+        self.ask(|reply| Message::Refresh { dags: ids, reply })
+    }
+
+    /// Pauses the schedules of a dag that is served here, or one of them; or lets them go on.
+    ///
+    /// # Errors
+    /// `NotFound`; `Store`; `Closed`.
+    pub fn pause(
+        &self,
+        dag: &str,
+        schedule: Option<&str>,
+        paused: bool,
+        missed: Option<Missed>,
+    ) -> Result<(), SessionError> {
+        let found = self.registered(dag)?;
+        let named = |name: &str| schedule.is_none_or(|only| only == name);
+        let schedules: Vec<ScheduleId> =
+            found.schedules.iter().filter(|(_, def)| named(&def.name)).map(|(id, _)| *id).collect();
+        if schedules.is_empty() {
+            let names: Vec<&str> = found.schedules.iter().map(|(_, def)| &*def.name).collect();
+            return Err(SessionError::NotFound(match schedule {
+                Some(name) => format!(
+                    "dag {dag} has no schedule {name}\n  hint: it has {}",
+                    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+                ),
+                None => format!("dag {dag} has no schedule"),
+            }));
+        }
+        self.ask(|reply| Message::Pause { schedules, paused, missed, reply })
+    }
+
+    /// Has these handlers not called, but what is said in their place.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn stub(&self, plan: StubPlan) -> Result<(), SessionError> {
+        self.send(Message::Stub(plan))
+    }
+
+    /// Moves a clock that stands to an instant, in steps: each time to when something happens, and
+    /// on when it has. `go_on` is asked from time to time while handlers run.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn advance(
+        &self,
+        hand: &AtomicI64,
+        to: Instant,
+        go_on: &mut (dyn FnMut() -> bool + Send),
+    ) -> Result<(), SessionError> {
+        loop {
+            let (reply, answer) = bounded(1);
+            self.send(Message::Settle(reply))?;
+            let next = loop {
+                match answer.recv_timeout(STEP) {
+                    Ok(next) => break next,
+                    Err(RecvTimeoutError::Timeout) if !go_on() => return Ok(()),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return Err(SessionError::Closed),
+                }
+            };
+            let now = Instant(hand.load(Ordering::SeqCst));
+            if now >= to {
+                return Ok(());
+            }
+            let step = next.filter(|next| *next < to).unwrap_or(to);
+            hand.store(step.max(now).0, Ordering::SeqCst);
+            self.clock_moved()?;
+        }
+    }
+
+    /// A dag's schedules, with how far they have come.
+    ///
+    /// # Errors
+    /// `NotFound`; `Store`.
+    pub fn schedules(&self, dag: &str) -> Result<Vec<StoredSchedule>, SessionError> {
+        let id = self.registered(dag)?.id;
+        Ok(lock(&self.store).schedules(id)?)
+    }
+
+    /// Fires of a dag that made no run, newest first, at most so many records.
+    ///
+    /// # Errors
+    /// `NotFound`; `Store`.
+    pub fn skips(&self, dag: &str, limit: u32) -> Result<Vec<Skip>, SessionError> {
+        let id = self.registered(dag)?.id;
+        Ok(lock(&self.store).skips(id, limit)?)
+    }
+
+    fn registered(&self, dag: &str) -> Result<RegisteredDag, SessionError> {
+        lock(&self.store)
+            .dag(dag)?
+            .ok_or_else(|| SessionError::NotFound(format!("dag {dag} is not registered")))
+    }
+
+    /// Asks the driver for something, and waits for the answer.
+    fn ask(
+        &self,
+        message: impl FnOnce(super::driver::Answer<()>) -> Message,
+    ) -> Result<(), SessionError> {
+        let (reply, answer) = bounded(1);
+        self.send(message(reply))?;
+        answer.recv().map_err(|_| SessionError::Closed)?
+    }
+}
+
+impl crate::store::RegisteredTask {
+    /// As a plan has it.
+    pub(super) fn planned(&self) -> engine::PlannedTask {
+        engine::PlannedTask {
+            task_id: self.task_id,
+            version_id: self.version_id,
+            def: Arc::clone(&self.def),
+        }
+    }
+}

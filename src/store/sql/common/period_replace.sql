@@ -1,0 +1,1 @@
+UPDATE schedule_period SET kind = $1, rule = $2 WHERE id = $3

@@ -1,0 +1,1 @@
+UPDATE schedule SET paused = $1, updated_at = $2 WHERE id = $3

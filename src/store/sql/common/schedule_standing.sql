@@ -1,0 +1,1 @@
+SELECT dag_id, paused FROM schedule WHERE id = $1 AND removed_at IS NULL

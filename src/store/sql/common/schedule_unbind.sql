@@ -1,0 +1,1 @@
+DELETE FROM schedule_binding WHERE schedule_id = $1

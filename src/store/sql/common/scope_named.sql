@@ -1,0 +1,1 @@
+SELECT id, epoch, node_id FROM scope WHERE name = $1

@@ -1,0 +1,1 @@
+SELECT id, watermark_at FROM schedule ORDER BY id
