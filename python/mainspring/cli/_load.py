@@ -32,15 +32,24 @@ def load_project(settings: Settings, paths: Iterable[str] = ()) -> list[LoadedFi
     """Load the dag files of the project, or of these files and folders."""
     from mainspring import _project
 
+    return _project.load_files(project_files(settings, paths))
+
+
+def project_files(
+    settings: Settings, paths: Iterable[str] = (), left_out: list[str] | None = None
+) -> list[Path]:
+    """The dag files of the project, or of these files and folders."""
+    from mainspring._folder import find_files
+
     places = [Path(path).absolute() for path in paths] or [Path(path) for path in settings.dags]
     files: list[Path] = []
     root = Path(settings.root)
     for place in places:
         if place.is_dir():
-            files += _project.find_files([place], root)
+            files += find_files([place], root, left_out)
         elif paths or place.exists():
             files.append(place)
-    return _project.load_files(list(dict.fromkeys(files)))
+    return list(dict.fromkeys(files))
 
 
 def check_dag(dag: Dag, file: Path) -> Checked:
