@@ -36,6 +36,12 @@ MARGIN = 10.0
 SPARE = 60.0
 """Seconds after which a helper that has nothing to do is ended; the next starts in 0.2 s."""
 
+START = (
+    "import sys; sys.path[0] = sys.argv[1]\n"
+    "from mainspring._loadserver import main; main()"
+)
+"""Finds this very package, and nothing that only happens to lie in the working folder."""
+
 GUARD = "move it into a task, or below: if __name__ == '__main__':"
 
 UNSAID = {
@@ -135,7 +141,7 @@ class Loader:
         self._root = settings.root
         self._setting = {
             "project": settings.file or settings.root,
-            "path": list(sys.path),
+            "path": [os.path.abspath(place) for place in sys.path],
             "files": [],
             "roots": self.roots,
         }
@@ -360,7 +366,7 @@ class _Helper:
             process = None
         if process is None:
             self._told = None
-            words = [sys.executable, "-m", "mainspring._loadserver"]
+            words = [sys.executable, "-c", START, os.path.dirname(os.path.dirname(__file__))]
             process = subprocess.Popen(
                 words if self.loader.forks else [*words, "--once"],
                 stdin=subprocess.PIPE,

@@ -40,9 +40,9 @@ def read_file(file: str, others: Iterable[str], roots: Sequence[str], full: bool
     -------
     dict
         ``texts``, the good definitions as JSON, with their ``keys``; ``broken``, the names of
-        dags that are wrong; ``problems``; ``trace``; ``modules`` (path to hash and stamp) and ``sought``
-        (paths where a module would have to be that was not found); with `full`, ``dags`` for
-        people.
+        dags that are wrong; ``problems``; ``trace``; ``modules`` (path to hash and stamp) and
+        ``sought`` (paths where a module would have to be that was not found); with `full`,
+        ``dags`` for people.
     """
     here = os.getcwd()
     before = set(sys.modules)

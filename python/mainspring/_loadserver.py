@@ -1,4 +1,4 @@
-"""The helper process that loads dag files: ``python -m mainspring._loadserver``.
+"""The helper process that loads dag files; `mainspring._loader` starts it.
 
 It has one thread, imports mainspring once, and forks for each file. What a file does happens in
 the fork, in a session and under limits of its own; this process only waits: for the result, for
@@ -392,6 +392,3 @@ def _in_this_process(job: Job, setting: Setting) -> dict[str, Any]:
         "where": None, "took": time.monotonic() - began, "complete": True, "said": said,
     }
 
-
-if __name__ == "__main__":
-    main()

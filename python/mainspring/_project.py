@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mainspring._dag import Dag
     from mainspring._task import Task
 
-__all__ = ["LoadedFile", "load_file", "load_files", "shown_path"]
+__all__ = ["LoadedFile", "load_file", "load_files", "other_file_has", "shown_path"]
 
 PACKAGE = str(Path(__file__).parent) + os.sep
 
@@ -57,17 +57,22 @@ def load_files(files: Sequence[Path]) -> list[LoadedFile]:
         for dag in item.dags:
             other = first.setdefault(str(dag.name), item.path)
             if other != item.path:
-                problems.append(
-                    Problem(
-                        "duplicate_dag",
-                        shown_path(item.path),
-                        f"dag {dag.name!r} is also in {shown_path(other)}",
-                        "rename one of them; a dag's name is its identity in the history",
-                    )
-                )
+                problems.append(other_file_has(str(dag.name), item.path, other))
         if problems:
             loaded[at] = item._replace(problems=(*item.problems, *problems))
     return loaded
+
+
+def other_file_has(
+    name: str, file: str | os.PathLike[str], other: str | os.PathLike[str]
+) -> Problem:
+    """Two dags of one name in two files."""
+    return Problem(
+        "duplicate_dag",
+        shown_path(file),
+        f"dag {name!r} is also in {shown_path(other)}",
+        "rename one of them; a dag's name is its identity in the history",
+    )
 
 
 def load_file(

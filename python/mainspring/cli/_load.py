@@ -14,18 +14,29 @@ from mainspring.errors import Problem, SpecError
 if TYPE_CHECKING:
     from mainspring._config import Settings
     from mainspring._dag import Dag
+    from mainspring._loader import Loaded
     from mainspring._project import LoadedFile
 
-__all__ = ["Checked", "across", "check_dag", "dag_of_run", "load_project", "named_dag"]
+__all__ = [
+    "Checked",
+    "across",
+    "check_dag",
+    "dag_of_run",
+    "load_apart",
+    "load_project",
+    "named_dag",
+    "project_files",
+]
 
 
 class Checked(NamedTuple):
-    """A dag, its file, and its resolved definition or what is wrong with it."""
+    """A dag's name, its file, and its resolved definition or what is wrong with it."""
 
-    dag: Dag
+    name: str
     file: Path
     definition: dict[str, Any] | None
     problems: tuple[Problem, ...]
+    zone_by_default: bool = False
 
 
 def load_project(settings: Settings, paths: Iterable[str] = ()) -> list[LoadedFile]:
@@ -52,15 +63,51 @@ def project_files(
     return list(dict.fromkeys(files))
 
 
+def load_apart(settings: Settings, files: Iterable[Path]) -> list[tuple[Loaded, list[Checked]]]:
+    """Load files so that none can hurt this process, or another; with what is in each.
+
+    Two dags of one name in two files are a problem of the second, which names both.
+    """
+    from mainspring._loader import Loader
+
+    paths = [str(file) for file in files]
+    found: dict[str, Loaded] = {}
+    loader = Loader(settings, parallel=min(2, len(paths)))
+    try:
+        loader.know(paths)
+        for path in paths:
+            loader.submit(path, full=True)
+        while len(found) < len(paths):
+            found.update((loaded.file, loaded) for loaded in loader.results(0.2))
+    finally:
+        loader.close()
+    first: dict[str, str] = {}
+    return [(loaded, _checked(loaded, first)) for loaded in map(found.__getitem__, paths)]
+
+
+def _checked(loaded: Loaded, first: dict[str, str]) -> list[Checked]:
+    from mainspring._project import other_file_has
+
+    for name in dict.fromkeys(dag["name"] for dag in loaded.dags):
+        other = first.setdefault(name, loaded.file)
+        if other != loaded.file:
+            loaded.problems.append(other_file_has(name, loaded.file, other))
+    return [
+        Checked(dag["name"], Path(loaded.file), dag["definition"], (), dag["zone_by_default"])
+        for dag in loaded.dags
+    ]
+
+
 def check_dag(dag: Dag, file: Path) -> Checked:
     """The dag's resolved definition, or everything that is wrong with it."""
+    from mainspring._loadfile import in_file
     from mainspring._project import shown_path
 
     try:
-        return Checked(dag, file, resolved(dag), ())
+        return Checked(dag.name, file, resolved(dag), ())
     except SpecError as error:
         shown = shown_path(file)
-        return Checked(dag, file, None, tuple(_in_file(item, shown) for item in error.problems))
+        return Checked(dag.name, file, None, tuple(in_file(item, shown) for item in error.problems))
 
 
 def resolved(dag: Dag) -> dict[str, Any]:
@@ -92,7 +139,7 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
         if item.definition is not None
         for task in item.definition["tasks"]
     }
-    names = {item.dag.name for item in checked}
+    names = {item.name for item in checked}
     problems: list[Problem] = []
     graph: dict[str, set[str]] = {}
     crossing = False
@@ -101,12 +148,12 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
         for edge in task.get("dependencies", []):
             upstream = edge["upstream"]
             other = upstream.partition(".")[0]
-            crossing |= other != item.dag.name
+            crossing |= other != item.name
             if upstream in tasks:
                 if edge["kind"] != "WEAK" and edge.get("offset_to", 0) >= 0:
                     graph[key].add(upstream)
-            elif other in names - {item.dag.name} or (whole and other != item.dag.name):
-                broken = any(each.dag.name == other and each.problems for each in checked)
+            elif other in names - {item.name} or (whole and other != item.name):
+                broken = any(each.name == other and not each.definition for each in checked)
                 if not broken:
                     message = f"{key}: waits for {upstream!r}, which is in no dag file"
                     hint = nearest(upstream, tasks)
@@ -128,20 +175,6 @@ def _circle(graph: dict[str, set[str]], files: dict[str, str]) -> list[Problem]:
         message = f"tasks wait for each other: {' -> '.join(path)}"
         return [Problem("cycle", places, message, "take one of these edges away")]
     return []
-
-
-def _in_file(problem: Problem, file: str) -> Problem:
-    """The same problem with its file in front, and its line where the core knows it."""
-    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    text, line = message, ""
-    if message.endswith(")"):
-        text, _, where = message[:-1].rpartition(" (")
-        path, _, line = where.rpartition(":")
-        if not line.isdigit() or not path.endswith(".py"):
-            text, line = message, ""
-        else:
-            file = path
-    return Problem(problem.code, f"{file}:{line}" if line else file, text, problem.hint)
 
 
 def named_dag(settings: Settings, target: str, console: Console) -> tuple[Dag, Path]:

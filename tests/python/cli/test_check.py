@@ -85,7 +85,8 @@ class TestCheck:
 
     def test_every_broken_file_is_told_and_the_good_one_stays(self, project: Project) -> None:
         for name, (text, *_) in BROKEN.items():
-            project.write(f"dags/{name.replace(' ', '_')}.py", "").write_text(text)
+            path = project.write(f"dags/{name.replace(' ', '_')}.py", "")
+            path.write_text(f"{text}\n# mainspring\n")
         project.write("dags/flights.py", FLIGHTS)
         told = project("check")
         assert told.code == 1
@@ -108,7 +109,7 @@ class TestCheck:
         assert "dags/syntax.py" in told.err
 
     def test_verbose_shows_the_traceback(self, project: Project) -> None:
-        project.write("dags/x.py", "def f():\n    1 / 0\nf()\n")
+        project.write("dags/x.py", "def f():\n    1 / 0\nf()  # mainspring\n")
         told = project("check", "-v")
         assert "ZeroDivisionError" in told.err
         assert 'x.py", line 3, in <module>' in told.err
@@ -127,7 +128,7 @@ class TestCheck:
         assert project("run", "same").code == 1
 
     def test_paths(self, project: Project) -> None:
-        project.write("dags/bad.py", "x = (")
+        project.write("dags/bad.py", "x = (  # mainspring")
         project.write("elsewhere/flights.py", FLIGHTS)
         assert project("check").code == 1
         assert project("check", "elsewhere").code == 0
@@ -190,7 +191,7 @@ class TestCheck:
         assert "->" in told.out
 
     def test_prints_at_import_pass_but_not_into_the_json(self, project: Project) -> None:
-        project.write("dags/x.py", "import os\nprint('hi')\nos.system('echo native')\n")
+        project.write("dags/x.py", "import mainspring, os\nprint('hi')\nos.system('echo native')\n")
         told = project("check")
         assert "hi\n" in told.out
         told = project("check", "--json")
