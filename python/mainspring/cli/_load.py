@@ -23,7 +23,6 @@ __all__ = [
     "check_dag",
     "dag_of_run",
     "load_apart",
-    "load_project",
     "named_dag",
     "project_files",
 ]
@@ -37,13 +36,6 @@ class Checked(NamedTuple):
     definition: dict[str, Any] | None
     problems: tuple[Problem, ...]
     zone_by_default: bool = False
-
-
-def load_project(settings: Settings, paths: Iterable[str] = ()) -> list[LoadedFile]:
-    """Load the dag files of the project, or of these files and folders."""
-    from mainspring import _project
-
-    return _project.load_files(project_files(settings, paths))
 
 
 def project_files(
@@ -188,8 +180,8 @@ def named_dag(settings: Settings, target: str, console: Console) -> tuple[Dag, P
 def dag_of_run(settings: Settings, history: Any, record: Any, console: Console) -> Dag:
     """The dag that a run is of: from the project, else from the file it was last read from."""
     name = record["dag"]
-    loaded = load_project(settings)
-    file = next((item.path for item in loaded for dag in item.dags if dag.name == name), None)
+    loaded = load_apart(settings, project_files(settings))
+    file = next((dag.file for _, dags in loaded for dag in dags if dag.name == name), None)
     if file is None:
         file = _remembered_file(history, name, Path(settings.root))
     if file is None:
@@ -258,26 +250,27 @@ def _chosen(loaded: LoadedFile, name: str | None) -> Dag:
 def _dag_of_project(settings: Settings, name: str, console: Console) -> tuple[Dag, Path]:
     from mainspring import _project
 
-    everything = load_project(settings)
-    having = [item for item in everything if any(dag.name == name for dag in item.dags)]
+    everything = load_apart(settings, project_files(settings))
+    having = [dag.file for _, dags in everything for dag in dags if dag.name == name]
+    having = list(dict.fromkeys(having))
     if len(having) > 1:
-        files = " and ".join(_project.shown_path(item.path) for item in having)
+        files = " and ".join(map(_project.shown_path, having))
         raise Stop(
             f"dag {clean(name)!r} is in {clean(files)}", "rename one of them, or name the file"
         )
-    broken = [item for item in everything if item.problems]
+    broken = [item for item, _ in everything if not item.imported]
     if not having:
         for item in broken:
             show_problems(item.problems, console)
-        known = [dag.name for item in everything for dag in item.dags]
+        known = [dag.name for _, dags in everything for dag in dags]
         places = ", ".join(map(_project.shown_path, settings.dags))
         hint = nearest(name, known) or f"no dag was found in {clean(places)}; see 'mainspring init'"
         raise Stop(f"there is no dag {clean(name)!r}", hint, 2)
     if broken:
-        names = ", ".join(_project.shown_path(item.path) for item in broken)
+        names = ", ".join(_project.shown_path(item.file) for item in broken)
         console.note(f"not loaded: {clean(names)}; 'mainspring check' says why")
-    # Once more, by itself, and this time to stay: its tasks run in this process.
-    again = _project.load_file(having[0].path)
+    # Once more, here, and this time to stay: its tasks run in this process.
+    again = _project.load_file(having[0])
     if again.problems:
         _stop_at(again, console)
     return _chosen(again, name), again.path
