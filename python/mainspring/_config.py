@@ -45,6 +45,8 @@ class Settings:
         How many tasks one process runs at once.
     busy_wait : float
         Seconds to wait for another process that writes to the database.
+    load_timeout : float
+        Seconds that the import of one dag file may take.
     defaults, pools, types : mapping
         The tables of these names.
     root, file : str
@@ -63,6 +65,7 @@ class Settings:
         "defaults",
         "file",
         "home",
+        "load_timeout",
         "log_level",
         "notes",
         "origins",
@@ -79,6 +82,7 @@ class Settings:
     defaults: Mapping[str, Any]
     file: str | None
     home: str
+    load_timeout: float
     log_level: str
     notes: tuple[str, ...]
     origins: Mapping[str, str]
@@ -215,6 +219,7 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "slots": _count(1, 100_000),
     "log_level": _one_of(*LEVELS),
     "busy_wait": _seconds,
+    "load_timeout": _seconds,
 }
 TABLES = ("defaults", "pools", "types")
 POLICY: dict[str, Callable[[Any], Any]] = {
@@ -483,6 +488,7 @@ class _Reader:
             slots=value("slots", 32),
             log_level=value("log_level", "warning"),
             busy_wait=value("busy_wait", 120.0),
+            load_timeout=value("load_timeout", 30.0),
             defaults=MappingProxyType(self.tables["defaults"]),
             pools=MappingProxyType(self.tables["pools"]),
             types=MappingProxyType(self.tables["types"]),

@@ -1,4 +1,4 @@
-"""Dag files: finding them, and loading one without letting it hurt anything else.
+"""Dag files: loading one into this process without letting it hurt anything else.
 
 A dag file is ordinary Python. It is imported under a private name, so ``if __name__ ==
 "__main__":`` stays out, with its folder on ``sys.path``. Whatever goes wrong in it becomes a
@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     from mainspring._dag import Dag
     from mainspring._task import Task
 
-__all__ = ["IGNORE_FILE", "LoadedFile", "find_files", "load_file", "load_files", "shown_path"]
+__all__ = ["LoadedFile", "load_file", "load_files", "other_file_has", "shown_path"]
 
-IGNORE_FILE = ".mainspringignore"
 PACKAGE = str(Path(__file__).parent) + os.sep
 
 
@@ -39,115 +39,6 @@ class LoadedFile(NamedTuple):
     dags: tuple[Dag, ...] = ()
     problems: tuple[Problem, ...] = ()
     trace: str | None = None
-
-
-# --- finding --------------------------------------------------------------------------------
-
-
-class _Rule(NamedTuple):
-    """A line of an ignore file."""
-
-    base: Path
-    pattern: re.Pattern[str]
-    keeps: bool
-    folders_only: bool
-
-
-def find_files(places: Iterable[Path], root: Path | None = None) -> list[Path]:
-    """The dag files of these files and folders, sorted by path within each.
-
-    A file that is named is taken as it is. In folders, names that begin with ``_`` or ``.``
-    are left out, and so is what the ignore files of the root and of each folder say.
-    """
-    found: dict[Path, Path] = {}
-    for place in places:
-        files: Iterable[Path] = (place,) if not place.is_dir() else _walk(place, root)
-        for file in files:
-            found.setdefault(Path(os.path.realpath(file)), file)
-    return list(found.values())
-
-
-def _walk(top: Path, root: Path | None) -> Iterator[Path]:
-    rules: dict[Path, list[_Rule]] = {
-        top: read_ignore(root) if root is not None and root != top else []
-    }
-    seen: set[str] = set()
-    for name, folders, files in os.walk(top, followlinks=True):
-        folder = Path(name)
-        real = os.path.realpath(folder)
-        if real in seen:  # a link back up the tree
-            folders.clear()
-            continue
-        seen.add(real)
-        here = rules.pop(folder, rules.get(folder.parent, [])) + read_ignore(folder)
-        folders[:] = sorted(item for item in folders if _wanted(folder / item, here, folder=True))
-        for item in folders:
-            rules[folder / item] = here
-        for item in sorted(files):
-            if item.endswith(".py") and _wanted(folder / item, here, folder=False):
-                yield folder / item
-
-
-def _wanted(path: Path, rules: Sequence[_Rule], *, folder: bool) -> bool:
-    if path.name.startswith((".", "_")):
-        return False
-    wanted = True
-    for rule in rules:
-        if rule.folders_only and not folder:
-            continue
-        try:
-            inside = path.relative_to(rule.base).as_posix()
-        except ValueError:
-            continue
-        if rule.pattern.fullmatch(inside):
-            wanted = rule.keeps
-    return wanted
-
-
-def read_ignore(folder: Path) -> list[_Rule]:
-    """The rules of a folder's ignore file; none when there is none."""
-    try:
-        lines = (folder / IGNORE_FILE).read_text("utf-8-sig", "replace").splitlines()
-    except OSError:
-        return []
-    rules = []
-    for line in lines:
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        keeps = text.startswith("!")
-        text = text[1:] if keeps else text
-        folders_only = text.endswith("/")
-        text = text.rstrip("/")
-        if text:
-            rules.append(_Rule(folder, _translate(text), keeps, folders_only))
-    return rules
-
-
-def _translate(glob: str) -> re.Pattern[str]:
-    """A pattern as ignore files have it: a slash ties it to the folder, ``**`` spans folders."""
-    tied = "/" in glob
-    glob = glob.lstrip("/")
-    parts = []
-    for piece in re.findall(r"\*\*/|/\*\*$|\*\*|\*|\?|\[!?[^\]]+\]|.", glob, re.DOTALL):
-        if piece == "**/":
-            parts.append("(?:.*/)?")
-        elif piece in ("/**", "**"):
-            parts.append("/.*" if piece == "/**" else ".*")
-        elif piece == "*":
-            parts.append("[^/]*")
-        elif piece == "?":
-            parts.append("[^/]")
-        elif piece.startswith("[") and len(piece) > 2:
-            inner = piece[1:-1].replace("\\", r"\\").replace("[", r"\[")
-            parts.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
-        else:
-            parts.append(re.escape(piece))
-    text = "".join(parts)
-    try:
-        return re.compile(text if tied else f"(?:.*/)?{text}", re.DOTALL)
-    except re.error:
-        return re.compile(re.escape(glob))
 
 
 # --- loading --------------------------------------------------------------------------------
@@ -166,17 +57,22 @@ def load_files(files: Sequence[Path]) -> list[LoadedFile]:
         for dag in item.dags:
             other = first.setdefault(str(dag.name), item.path)
             if other != item.path:
-                problems.append(
-                    Problem(
-                        "duplicate_dag",
-                        shown_path(item.path),
-                        f"dag {dag.name!r} is also in {shown_path(other)}",
-                        "rename one of them; a dag's name is its identity in the history",
-                    )
-                )
+                problems.append(other_file_has(str(dag.name), item.path, other))
         if problems:
             loaded[at] = item._replace(problems=(*item.problems, *problems))
     return loaded
+
+
+def other_file_has(
+    name: str, file: str | os.PathLike[str], other: str | os.PathLike[str]
+) -> Problem:
+    """Two dags of one name in two files."""
+    return Problem(
+        "duplicate_dag",
+        shown_path(file),
+        f"dag {name!r} is also in {shown_path(other)}",
+        "rename one of them; a dag's name is its identity in the history",
+    )
 
 
 def load_file(
@@ -214,11 +110,10 @@ def load_file(
 
 def _twice(dags: Sequence[Dag], place: str) -> Iterator[Problem]:
     """Dags of one name in one file."""
-    names = [str(dag.name) for dag in dags]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
+    for name, count in Counter(str(dag.name) for dag in dags).items():
+        if count > 1:
             yield Problem(
-                "duplicate_dag", place, f"{names.count(name)} dags are named {name!r}",
+                "duplicate_dag", place, f"{count} dags are named {name!r}",
                 "rename one of them; a dag's name is its identity in the history",
             )
 
@@ -238,9 +133,9 @@ def _module_name(file: Path) -> str:
 
 
 def _execute(file: Path, name: str) -> tuple[ModuleType | None, tuple[Problem, ...], str | None]:
-    from importlib.machinery import SourceFileLoader
+    from mainspring._fresh import FreshLoader
 
-    loader = SourceFileLoader(name, str(file))
+    loader = FreshLoader(name, str(file))
     spec = importlib.util.spec_from_file_location(name, file, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
@@ -336,11 +231,15 @@ def _recording() -> Iterator[list[_Made]]:
     from mainspring._dag import Dag
 
     made: list[_Made] = []
+    real: dict[str, str] = {}
     init = Dag.__init__
 
     def noting(self: Dag, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        made.append(_Made(self, _importing_file()))
+        name = _importing_file()
+        if name not in real:
+            real[name] = os.path.realpath(name) if name else ""
+        made.append(_Made(self, real[name]))
 
     def refusing(self: Dag, *args: Any, **kwargs: Any) -> Any:
         raise RanAtImport(getattr(self, "name", "?"))
@@ -363,7 +262,7 @@ def _importing_file() -> str:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_name == "<module>":
-            return os.path.realpath(frame.f_code.co_filename)
+            return frame.f_code.co_filename
         frame = frame.f_back
     return ""
 

@@ -272,6 +272,8 @@ def _annotations(func: "Any", local_names: "Any") -> "dict[str, Any]":
             holder = holder.__wrapped__
         elif hasattr(holder, "func"):
             holder = holder.func
+        else:
+            break
     if not hasattr(holder, "__code__"):
         holder = getattr(type(holder), "__call__", holder)  # noqa: B004
     try:

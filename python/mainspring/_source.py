@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _files: "dict[str, tuple[Any, list[str]]]" = {}
+# A factory makes many functions of one code. The code is kept, so that its id stays its own.
+_hashes: "dict[int, tuple[CodeType, list[str], str]]" = {}
+_shown: "dict[tuple[str, str], str]" = {}
 
 
 def code_of(func: "Callable[..., Any]") -> "CodeType | None":
@@ -33,7 +36,10 @@ def place(func: "Callable[..., Any]") -> "str | None":
         return None
     path = code.co_filename
     try:
-        inside = os.path.relpath(path)
+        here = os.getcwd()
+        inside = _shown.get((path, here))
+        if inside is None:
+            inside = _shown[path, here] = os.path.relpath(path, here)
     except (OSError, ValueError):
         inside = path
     return f"{path if inside.startswith('..') else inside}:{code.co_firstlineno}"
@@ -53,9 +59,18 @@ def fingerprint(func: "Callable[..., Any]") -> "str | None":
     except ImportError:
         from hashlib import blake2b
 
-    text = _source(code)
+    lines = _lines(code.co_filename)
+    known = _hashes.get(id(code))
+    if known is not None and known[0] is code and known[1] is lines:
+        return known[2]
+    text = _source(code, lines)
     data = text.encode("utf-8", "replace") if text else _compiled(code)
-    return str(blake2b(data, digest_size=16).hexdigest())
+    found = str(blake2b(data, digest_size=16).hexdigest())
+    if code.co_filename in _files:
+        if len(_hashes) > 20_000:
+            _hashes.clear()
+        _hashes[id(code)] = (code, lines, found)
+    return found
 
 
 def _lines(path: str) -> "list[str]":
@@ -84,8 +99,8 @@ def _last_line(code: "CodeType") -> int:
     return last
 
 
-def _source(code: "CodeType") -> str:
-    lines = _lines(code.co_filename)[code.co_firstlineno - 1 : _last_line(code)]
+def _source(code: "CodeType", lines: "list[str]") -> str:
+    lines = lines[code.co_firstlineno - 1 : _last_line(code)]
     for number, line in enumerate(lines):
         if line.lstrip().startswith(("def ", "async def ", "class ")):
             lines = lines[number:]

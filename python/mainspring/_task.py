@@ -284,7 +284,7 @@ def task(  # noqa: F811
     10
     """
     options = {key: value for key, value in locals().items()
-               if key != "fn" and value is not None}
+               if value is not None and key != "fn"}
     return decorate(fn, options, open_dag.get())
 
 

@@ -14,44 +14,92 @@ from mainspring.errors import Problem, SpecError
 if TYPE_CHECKING:
     from mainspring._config import Settings
     from mainspring._dag import Dag
+    from mainspring._loader import Loaded
     from mainspring._project import LoadedFile
 
-__all__ = ["Checked", "across", "check_dag", "dag_of_run", "load_project", "named_dag"]
+__all__ = [
+    "Checked",
+    "across",
+    "check_dag",
+    "dag_of_run",
+    "load_apart",
+    "named_dag",
+    "project_files",
+]
 
 
 class Checked(NamedTuple):
-    """A dag, its file, and its resolved definition or what is wrong with it."""
+    """A dag's name, its file, and its resolved definition or what is wrong with it."""
 
-    dag: Dag
+    name: str
     file: Path
     definition: dict[str, Any] | None
     problems: tuple[Problem, ...]
+    zone_by_default: bool = False
 
 
-def load_project(settings: Settings, paths: Iterable[str] = ()) -> list[LoadedFile]:
-    """Load the dag files of the project, or of these files and folders."""
-    from mainspring import _project
+def project_files(
+    settings: Settings, paths: Iterable[str] = (), left_out: list[str] | None = None
+) -> list[Path]:
+    """The dag files of the project, or of these files and folders."""
+    from mainspring._folder import find_files
 
     places = [Path(path).absolute() for path in paths] or [Path(path) for path in settings.dags]
     files: list[Path] = []
     root = Path(settings.root)
     for place in places:
         if place.is_dir():
-            files += _project.find_files([place], root)
+            files += find_files([place], root, left_out)
         elif paths or place.exists():
             files.append(place)
-    return _project.load_files(list(dict.fromkeys(files)))
+    return list(dict.fromkeys(files))
+
+
+def load_apart(settings: Settings, files: Iterable[Path]) -> list[tuple[Loaded, list[Checked]]]:
+    """Load files so that none can hurt this process, or another; with what is in each.
+
+    Two dags of one name in two files are a problem of the second, which names both.
+    """
+    from mainspring._loader import Loader
+
+    paths = [str(file) for file in files]
+    found: dict[str, Loaded] = {}
+    loader = Loader(settings, parallel=min(2, len(paths)))
+    try:
+        loader.know(paths)
+        for path in paths:
+            loader.submit(path, full=True)
+        while len(found) < len(paths):
+            found.update((loaded.file, loaded) for loaded in loader.results(0.2))
+    finally:
+        loader.close()
+    first: dict[str, str] = {}
+    return [(loaded, _checked(loaded, first)) for loaded in map(found.__getitem__, paths)]
+
+
+def _checked(loaded: Loaded, first: dict[str, str]) -> list[Checked]:
+    from mainspring._project import other_file_has
+
+    for name in dict.fromkeys(dag["name"] for dag in loaded.dags):
+        other = first.setdefault(name, loaded.file)
+        if other != loaded.file:
+            loaded.problems.append(other_file_has(name, loaded.file, other))
+    return [
+        Checked(dag["name"], Path(loaded.file), dag["definition"], (), dag["zone_by_default"])
+        for dag in loaded.dags
+    ]
 
 
 def check_dag(dag: Dag, file: Path) -> Checked:
     """The dag's resolved definition, or everything that is wrong with it."""
+    from mainspring._loadfile import in_file
     from mainspring._project import shown_path
 
     try:
-        return Checked(dag, file, resolved(dag), ())
+        return Checked(dag.name, file, resolved(dag), ())
     except SpecError as error:
         shown = shown_path(file)
-        return Checked(dag, file, None, tuple(_in_file(item, shown) for item in error.problems))
+        return Checked(dag.name, file, None, tuple(in_file(item, shown) for item in error.problems))
 
 
 def resolved(dag: Dag) -> dict[str, Any]:
@@ -83,7 +131,7 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
         if item.definition is not None
         for task in item.definition["tasks"]
     }
-    names = {item.dag.name for item in checked}
+    names = {item.name for item in checked}
     problems: list[Problem] = []
     graph: dict[str, set[str]] = {}
     crossing = False
@@ -92,12 +140,12 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
         for edge in task.get("dependencies", []):
             upstream = edge["upstream"]
             other = upstream.partition(".")[0]
-            crossing |= other != item.dag.name
+            crossing |= other != item.name
             if upstream in tasks:
                 if edge["kind"] != "WEAK" and edge.get("offset_to", 0) >= 0:
                     graph[key].add(upstream)
-            elif other in names - {item.dag.name} or (whole and other != item.dag.name):
-                broken = any(each.dag.name == other and each.problems for each in checked)
+            elif other in names - {item.name} or (whole and other != item.name):
+                broken = any(each.name == other and not each.definition for each in checked)
                 if not broken:
                     message = f"{key}: waits for {upstream!r}, which is in no dag file"
                     hint = nearest(upstream, tasks)
@@ -121,20 +169,6 @@ def _circle(graph: dict[str, set[str]], files: dict[str, str]) -> list[Problem]:
     return []
 
 
-def _in_file(problem: Problem, file: str) -> Problem:
-    """The same problem with its file in front, and its line where the core knows it."""
-    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    text, line = message, ""
-    if message.endswith(")"):
-        text, _, where = message[:-1].rpartition(" (")
-        path, _, line = where.rpartition(":")
-        if not line.isdigit() or not path.endswith(".py"):
-            text, line = message, ""
-        else:
-            file = path
-    return Problem(problem.code, f"{file}:{line}" if line else file, text, problem.hint)
-
-
 def named_dag(settings: Settings, target: str, console: Console) -> tuple[Dag, Path]:
     """The dag of a name, or of ``FILE`` or ``FILE:DAG``."""
     file, name = _split(target)
@@ -146,8 +180,8 @@ def named_dag(settings: Settings, target: str, console: Console) -> tuple[Dag, P
 def dag_of_run(settings: Settings, history: Any, record: Any, console: Console) -> Dag:
     """The dag that a run is of: from the project, else from the file it was last read from."""
     name = record["dag"]
-    loaded = load_project(settings)
-    file = next((item.path for item in loaded for dag in item.dags if dag.name == name), None)
+    loaded = load_apart(settings, project_files(settings))
+    file = next((dag.file for _, dags in loaded for dag in dags if dag.name == name), None)
     if file is None:
         file = _remembered_file(history, name, Path(settings.root))
     if file is None:
@@ -216,26 +250,27 @@ def _chosen(loaded: LoadedFile, name: str | None) -> Dag:
 def _dag_of_project(settings: Settings, name: str, console: Console) -> tuple[Dag, Path]:
     from mainspring import _project
 
-    everything = load_project(settings)
-    having = [item for item in everything if any(dag.name == name for dag in item.dags)]
+    everything = load_apart(settings, project_files(settings))
+    having = [dag.file for _, dags in everything for dag in dags if dag.name == name]
+    having = list(dict.fromkeys(having))
     if len(having) > 1:
-        files = " and ".join(_project.shown_path(item.path) for item in having)
+        files = " and ".join(map(_project.shown_path, having))
         raise Stop(
             f"dag {clean(name)!r} is in {clean(files)}", "rename one of them, or name the file"
         )
-    broken = [item for item in everything if item.problems]
+    broken = [item for item, _ in everything if not item.imported]
     if not having:
         for item in broken:
             show_problems(item.problems, console)
-        known = [dag.name for item in everything for dag in item.dags]
+        known = [dag.name for _, dags in everything for dag in dags]
         places = ", ".join(map(_project.shown_path, settings.dags))
         hint = nearest(name, known) or f"no dag was found in {clean(places)}; see 'mainspring init'"
         raise Stop(f"there is no dag {clean(name)!r}", hint, 2)
     if broken:
-        names = ", ".join(_project.shown_path(item.path) for item in broken)
+        names = ", ".join(_project.shown_path(item.file) for item in broken)
         console.note(f"not loaded: {clean(names)}; 'mainspring check' says why")
-    # Once more, by itself, and this time to stay: its tasks run in this process.
-    again = _project.load_file(having[0].path)
+    # Once more, here, and this time to stay: its tasks run in this process.
+    again = _project.load_file(having[0])
     if again.problems:
         _stop_at(again, console)
     return _chosen(again, name), again.path

@@ -167,6 +167,10 @@ def _parser() -> Parser:
     command("upgrade", "db_upgrade", text, within)
     command("verify", "db_verify", "Prove that everything in the database adds up.", within)
 
+    text = "Print a systemd unit that keeps the scheduler of this project running."
+    one = command("systemd", "systemd", text)
+    one.add_argument("--user", metavar="NAME", help="a unit of the system, run as this user")
+
     config = commands.add_parser("config", help="The settings.", description="The settings.")
     within = config.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command("show", "config_show", "Each setting and where it came from.", within)

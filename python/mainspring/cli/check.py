@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mainspring.cli._console import Console, clean, clean_block
-from mainspring.cli._load import Checked, across, check_dag, load_project
+from mainspring.cli._load import Checked, across, load_apart, project_files
 from mainspring.cli._settings import settings_of
 from mainspring.cli._stop import Stop, as_dict
 from mainspring.errors import Problem
 
 if TYPE_CHECKING:
     from mainspring._config import Settings
-    from mainspring._project import LoadedFile
+    from mainspring._loader import Loaded
 
 __all__ = ["run"]
 
@@ -25,22 +25,28 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from mainspring._project import shown_path
 
     settings = settings_of(options, console)
-    files = load_project(settings, options.paths)
+    left_out: list[str] = []
+    files = project_files(settings, options.paths, left_out)
     if not files and not options.paths:
         places = ", ".join(shown_path(place) for place in settings.dags)
         raise Stop(f"no dag files in {clean(places)}", "'mainspring init' makes a project")
-    checked = [check_dag(dag, item.path) for item in files for dag in item.dags]
-    problems = [problem for item in files for problem in item.problems]
-    problems += [problem for item in checked for problem in item.problems]
+    loaded = load_apart(settings, files)
+    checked = [dag for _, dags in loaded for dag in dags]
+    problems = [problem for item, _ in loaded for problem in item.problems]
     problems += across(checked, whole=not options.paths)
 
-    warnings = list(_zone_warnings(settings, checked))
+    warnings = [note for item, _ in loaded for note in item.notes]
+    warnings += _zone_warnings(settings, checked)
     for warning in warnings:
         console.note(f"{clean(warning.place)}: {clean(warning.message)}; {warning.hint}")
-    _print(files, checked, problems, console)
+    if console.verbose and left_out:
+        places = ", ".join(map(shown_path, left_out))
+        console.note(f"left out, because they do not mention mainspring: {clean(places)}")
+    _print([item for item, _ in loaded], checked, problems, console)
     console.document(
         {
-            "files": [str(item.path) for item in files],
+            "files": [str(file) for file in files],
+            "left_out": left_out,
             "dags": [_entry(item) for item in checked],
             "problems": [as_dict(problem) for problem in problems],
             "warnings": [as_dict(warning) for warning in warnings],
@@ -51,7 +57,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _entry(item: Checked) -> dict[str, object]:
     tasks = None if item.definition is None else len(item.definition["tasks"])
-    return {"dag": item.dag.name, "file": str(item.file), "tasks": tasks}
+    return {"dag": item.name, "file": str(item.file), "tasks": tasks}
 
 
 def _zone_warnings(settings: Settings, checked: Sequence[Checked]) -> Iterator[Problem]:
@@ -60,26 +66,21 @@ def _zone_warnings(settings: Settings, checked: Sequence[Checked]) -> Iterator[P
     if settings.origins["timezone"] != "default":
         return
     for item in checked:
-        fields = item.dag.fields
-        named = fields.get("timezone") or _rules_name_zones(fields.get("schedule"))
-        if item.definition and fields.get("schedule") and not named:
-            message = f"the schedule of {item.dag.name} names no zone, so it counts in UTC"
+        if item.definition and item.zone_by_default:
+            message = f"the schedule of {item.name} names no zone, so it counts in UTC"
             hint = "set timezone= in the dag, or timezone in the project file"
             yield Problem("zone_by_default", shown_path(item.file), message, hint)
 
 
-def _rules_name_zones(schedule: Any) -> bool:
-    items = schedule if isinstance(schedule, (list, tuple)) else [schedule]
-    return all(getattr(item, "names_zone", False) for item in items)
-
-
 def _print(
-    files: Sequence[LoadedFile],
+    files: Sequence[Loaded],
     checked: Sequence[Checked],
     problems: Sequence[Problem],
     console: Console,
 ) -> None:
     for item in files:
+        if item.output:  # what a file prints is its author's, and goes where prints go
+            print(clean_block(item.output), end="", flush=True)
         if item.trace and console.verbose:
             console.say(clean_block(item.trace).rstrip())
     for problem in problems:
@@ -104,7 +105,7 @@ def _row(file: Path, item: Checked) -> list[str]:
     from mainspring._project import shown_path
 
     assert item.definition is not None
-    return [item.dag.name, str(len(item.definition["tasks"])), shown_path(file)]
+    return [item.name, str(len(item.definition["tasks"])), shown_path(file)]
 
 
 def _counted(number: int, word: str) -> str:

@@ -45,7 +45,7 @@ def _values(settings: Settings) -> Iterator[tuple[str, Any, str]]:
             value = value[name]
         elif key == "dags":
             value = list(value)
-        elif key == "busy_wait":
+        elif key in ("busy_wait", "load_timeout"):
             value = f"{value:g}s"
         if key == "database":
             value = _without_password(value)

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from mainspring.cli._console import Console, clean
-from mainspring.cli._load import Checked, check_dag, load_project
+from mainspring.cli._load import Checked, load_apart, project_files
 from mainspring.cli._settings import history_if_any, settings_of
 from mainspring.cli._words import clock, run_document
 
@@ -18,8 +18,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from mainspring._project import shown_path
 
     settings = settings_of(options, console)
-    files = load_project(settings)
-    checked = [check_dag(dag, item.path) for item in files for dag in item.dags]
+    loaded = load_apart(settings, project_files(settings))
+    checked = [dag for _, dags in loaded for dag in dags]
     history = history_if_any(settings)
     entries = [_entry(item, history) for item in checked]
     entries.sort(key=lambda entry: entry["dag"])
@@ -29,8 +29,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     else:
         places = ", ".join(shown_path(place) for place in settings.dags)
         console.line(f"no dags in {clean(places)}; 'mainspring init' makes a project")
-    broken = [shown_path(item.path) for item in files if item.problems]
-    broken += [shown_path(item.file) for item in checked if item.problems]
+    broken = [shown_path(item.file) for item, _ in loaded if item.problems]
     if broken:
         names = clean(", ".join(dict.fromkeys(broken)))
         console.note(f"with problems: {names}; 'mainspring check' says which")
@@ -39,11 +38,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _entry(item: Checked, history: Any) -> dict[str, Any]:
-    found = history.runs(dag=item.dag.name, limit=1) if history is not None else []
+    found = history.runs(dag=item.name, limit=1) if history is not None else []
     definition = item.definition or {}
     schedules = definition.get("schedules", [])
     return {
-        "dag": item.dag.name,
+        "dag": item.name,
         "file": str(item.file),
         "owner": definition.get("owner"),
         "schedules": [each["expression"] for each in schedules],

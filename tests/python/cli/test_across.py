@@ -22,7 +22,7 @@ def checked(name: str, tasks: dict[str, list[Any]]) -> Checked:
             for task, ups in tasks.items()
         ],
     }
-    return Checked(ms.Dag(name), Path(f"{name}.py"), definition, ())
+    return Checked(name, Path(f"{name}.py"), definition, ())
 
 
 def test_nothing_wrong() -> None:
@@ -45,7 +45,7 @@ def test_a_dag_that_is_not_here_may_exist_where_only_some_files_were_read() -> N
 
 
 def test_a_broken_dag_is_told_once() -> None:
-    broken = Checked(ms.Dag("a"), Path("a.py"), None, (ms.Problem("x", "", "y"),))
+    broken = Checked("a", Path("a.py"), None, (ms.Problem("x", "", "y"),))
     assert across([broken, checked("b", {"t": ["a.t"]})], whole=True) == []
 
 

@@ -85,7 +85,8 @@ class TestCheck:
 
     def test_every_broken_file_is_told_and_the_good_one_stays(self, project: Project) -> None:
         for name, (text, *_) in BROKEN.items():
-            project.write(f"dags/{name.replace(' ', '_')}.py", "").write_text(text)
+            path = project.write(f"dags/{name.replace(' ', '_')}.py", "")
+            path.write_text(f"{text}\n# mainspring\n")
         project.write("dags/flights.py", FLIGHTS)
         told = project("check")
         assert told.code == 1
@@ -108,10 +109,48 @@ class TestCheck:
         assert "dags/syntax.py" in told.err
 
     def test_verbose_shows_the_traceback(self, project: Project) -> None:
-        project.write("dags/x.py", "def f():\n    1 / 0\nf()\n")
+        project.write("dags/x.py", "def f():\n    1 / 0\nf()  # mainspring\n")
         told = project("check", "-v")
         assert "ZeroDivisionError" in told.err
         assert 'x.py", line 3, in <module>' in told.err
+
+    def test_files_that_leave_crash_or_hang_are_problems_beside_the_others(
+        self, project: Project
+    ) -> None:
+        project.write("mainspring.toml", 'load_timeout = "1s"')
+        project.write("dags/exit.py", "import mainspring, os\nos._exit(0)\n")
+        project.write("dags/crash.py", "import mainspring, ctypes\nctypes.string_at(0)\n")
+        project.write("dags/hang.py", "import mainspring\nwhile True: pass\n")
+        project.write("dags/flights.py", FLIGHTS)
+        told = project("check", "--json")
+        assert told.code == 1
+        assert [(each["code"], each["place"]) for each in told.json["problems"]] == [
+            ("crash_at_import", "dags/crash.py:2"),
+            ("exit_at_import", "dags/exit.py"),
+            ("load_timeout", "dags/hang.py:2"),
+        ]
+        told = project("list", "--json")
+        assert told.code == 0
+        assert [each["dag"] for each in told.json["dags"]] == ["flights"]
+        assert told.json["broken"] == ["dags/crash.py", "dags/exit.py", "dags/hang.py"]
+
+    def test_what_does_not_mention_us_is_left_out_and_named_on_request(
+        self, project: Project
+    ) -> None:
+        project.write("dags/flights.py", FLIGHTS)
+        project.write("dags/tool.py", "raise SystemExit(3)\n")
+        assert project("check").code == 0
+        assert "dags/tool.py" in project("check", "-v").err
+        document = project("check", "--json").json
+        assert document["left_out"] == [str(project.root / "dags" / "tool.py")]
+        assert project("check", "dags/tool.py").code == 1
+
+    def test_processes_that_a_file_leaves_are_worth_a_word(self, project: Project) -> None:
+        text = "import subprocess\nsubprocess.Popen(['sleep', '600'])\n"
+        project.write("dags/x.py", text + "import mainspring as ms\nms.Dag.from_graph('x', 'a')\n")
+        told = project("check")
+        assert told.code == 0
+        assert "starts a process that went on after the import" in told.err
 
     def test_one_name_in_two_files(self, project: Project) -> None:
         project.write("dags/a.py", FLIGHTS)
@@ -127,7 +166,7 @@ class TestCheck:
         assert project("run", "same").code == 1
 
     def test_paths(self, project: Project) -> None:
-        project.write("dags/bad.py", "x = (")
+        project.write("dags/bad.py", "x = (  # mainspring")
         project.write("elsewhere/flights.py", FLIGHTS)
         assert project("check").code == 1
         assert project("check", "elsewhere").code == 0
@@ -190,7 +229,7 @@ class TestCheck:
         assert "->" in told.out
 
     def test_prints_at_import_pass_but_not_into_the_json(self, project: Project) -> None:
-        project.write("dags/x.py", "import os\nprint('hi')\nos.system('echo native')\n")
+        project.write("dags/x.py", "import mainspring, os\nprint('hi')\nos.system('echo native')\n")
         told = project("check")
         assert "hi\n" in told.out
         told = project("check", "--json")

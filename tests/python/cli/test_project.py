@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from mainspring import _config
-from mainspring._project import find_files, load_file, load_files
+from mainspring._folder import find_files
+from mainspring._project import load_file, load_files
 
 Write = Callable[[str, str], Path]
 
@@ -38,14 +39,14 @@ def names(files: list[Path], root: Path) -> list[str]:
 class TestFinding:
     def test_what_counts(self, write: Write, tmp_path: Path) -> None:
         for name in ("b.py", "a.py", "_c.py", ".d.py", "e.txt", "n.ipynb", "sub/f.py", "_x/g.py"):
-            write(f"dags/{name}", "")
-        write("dags/__pycache__/h.py", "")
+            write(f"dags/{name}", "import mainspring")
+        write("dags/__pycache__/h.py", "import mainspring")
         found = find_files([tmp_path / "dags"], tmp_path)
         assert names(found, tmp_path / "dags") == ["a.py", "b.py", "sub/f.py"]
 
     def test_ignore_files(self, write: Write, tmp_path: Path) -> None:
         for name in ("a.py", "test_a.py", "old/b.py", "new/old/c.py", "new/d.py", "new/keep.py"):
-            write(f"dags/{name}", "")
+            write(f"dags/{name}", "import mainspring")
         write(".mainspringignore", "# no tests\ntest_*.py\n/dags/old/\n\n")
         write("dags/new/.mainspringignore", "*.py\n!keep.py\n")
         found = find_files([tmp_path / "dags"], tmp_path)
@@ -66,14 +67,14 @@ class TestFinding:
     )
     def test_patterns(self, write: Write, tmp_path: Path, pattern: str, left: list[str]) -> None:
         for name in ("a.py", "b1.py", "sub/a.py", "sub/deep/x.py"):
-            write(f"dags/{name}", "")
+            write(f"dags/{name}", "import mainspring")
         write("dags/.mainspringignore", pattern)
         found = find_files([tmp_path / "dags"], tmp_path)
         assert names(found, tmp_path / "dags") == left
 
     def test_links(self, write: Write, tmp_path: Path) -> None:
-        write("elsewhere/a.py", "")
-        write("dags/b.py", "")
+        write("elsewhere/a.py", "import mainspring")
+        write("dags/b.py", "import mainspring")
         (tmp_path / "dags" / "link").symlink_to(tmp_path / "elsewhere")
         (tmp_path / "dags" / "up").symlink_to(tmp_path / "dags")
         (tmp_path / "dags" / "again.py").symlink_to(tmp_path / "dags" / "b.py")
