@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-MICROSECOND = timedelta(microseconds=1)
 
 
 def refuse(code: str, place: str, message: str, hint: "str | None" = None) -> "NoReturn":
@@ -79,7 +78,8 @@ def instant_in(zone: str, value: "Any") -> int:
     """
     at = moment(value)
     if at.tzinfo is not None and at.utcoffset() is not None:
-        return (at - EPOCH) // MICROSECOND
+        since = at - EPOCH  # dividing it would cost more than all the rest
+        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     wall = wall_of(at)
     found = instants_of(zone, wall)
     if not found:
@@ -94,4 +94,14 @@ def shown_in(zone: str, instants: "Sequence[int]") -> "list[datetime]":
 
 def shown(tz: "tzinfo", instants: "Sequence[int]") -> "list[datetime]":
     """Return microseconds since 1970 in UTC as datetimes with this zone."""
-    return [(EPOCH + timedelta(0, 0, at)).astimezone(tz) for at in instants]
+    stamp = datetime.fromtimestamp
+    try:
+        # Fires are whole seconds but for given instants; this is four times as fast.
+        return [stamp(at // 1_000_000, tz) if not at % 1_000_000 else _exactly(at, tz)
+                for at in instants]
+    except OSError:  # some systems know no time before 1970
+        return [_exactly(at, tz) for at in instants]
+
+
+def _exactly(at: int, tz: "tzinfo") -> "datetime":
+    return (EPOCH + timedelta(0, 0, at)).astimezone(tz)

@@ -2,13 +2,16 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import date, datetime
-    from typing import Any
+    from typing import Any, Literal, TypeVar, overload
 
     from mainspring import _mainspring
 
     When = datetime | date | str
-
+    Fires = TypeVar("Fires", list[int], bytes)
+else:
+    from mainspring._typing import overload
 MOST = 1_000_000
 """Fires that :meth:`Rule.between` makes unless it is told otherwise."""
 
@@ -107,9 +110,15 @@ class Rule:
         """
         return self._shown(self._core.prev(self._read(before), _count(n)))
 
-    def between(
-        self, start: "When", end: "When", *, most: "int | None" = MOST
-    ) -> "list[datetime]":
+    @overload
+    def between(self, start: "When", end: "When", *, most: "int | None" = MOST,
+                as_: "Literal['datetime']" = "datetime") -> "list[datetime]": ...
+    @overload
+    def between(self, start: "When", end: "When", *,  # noqa: F811
+                most: "int | None" = MOST, as_: "Literal['numpy', 'arrow']") -> "Any": ...
+    def between(  # noqa: F811
+        self, start: "When", end: "When", *, most: "int | None" = MOST, as_: str = "datetime"
+    ) -> "Any":
         """Return the fires from one instant, included, to another, not included.
 
         Parameters
@@ -118,11 +127,14 @@ class Rule:
             The instants; text is ISO 8601.
         most : int or None, default 1,000,000
             Refuse to make more than so many; None makes any number.
+        as_ : {"datetime", "numpy", "arrow"}
+            A list of aware datetimes; or a column made without an object for each fire: a numpy
+            array of ``datetime64[us]``, which is UTC, or an array of pyarrow with the rule's zone.
 
         Raises
         ------
         SpecError
-            ``too_many`` where there are more.
+            ``too_many`` where there are more; ``missing_package`` without numpy or pyarrow.
 
         Examples
         --------
@@ -131,12 +143,17 @@ class Rule:
         >>> [fire.hour for fire in rule.between("2024-01-01", "2024-01-02")]
         [0, 6, 12, 18]
         """
+        if as_ != "datetime":
+            from mainspring._column import column
+
+            packed = self._bounded(self._core.between_packed, 8, start, end, most)
+            return column(as_, packed, self.timezone)
         return self._show(self.micros(start, end, most=most))
 
     def micros(self, start: "When", end: "When", *, most: "int | None" = None) -> "list[int]":
         """Return what :meth:`between` does as microseconds since 1970 in UTC, and quickly.
 
-        ``numpy.array(rule.micros(a, b), "datetime64[us]")`` is a column of instants.
+        ``between(..., as_="numpy")`` is quicker still where a column is wanted.
 
         Parameters
         ----------
@@ -151,9 +168,14 @@ class Rule:
         >>> ms.cron("@daily").micros("1970-01-01", "1970-01-03")
         [0, 86400000000]
         """
+        return self._bounded(self._core.between_micros, 1, start, end, most)
+
+    def _bounded(self, make: "Callable[[int, int, int | None], Fires]", size: int,
+                 start: "When", end: "When", most: "int | None") -> "Fires":
+        """Return what `make` makes of a range, in which a fire has this size."""
         limit = None if most is None else most + 1
-        found = self._core.between_micros(self._read(start), self._read(end), limit)
-        if most is not None and len(found) > most:
+        found = make(self._read(start), self._read(end), limit)
+        if most is not None and len(found) > most * size:
             from mainspring._moment import refuse
 
             refuse("too_many", "most", f"there are more than {most:,} fires",

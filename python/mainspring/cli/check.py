@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mainspring.cli._console import Console, clean, clean_block
 from mainspring.cli._load import Checked, across, check_dag, load_project
+from mainspring.cli._schedule_lints import schedule_lints
 from mainspring.cli._settings import settings_of
 from mainspring.cli._stop import Stop, as_dict
 from mainspring.errors import Problem
@@ -34,9 +35,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     problems += [problem for item in checked for problem in item.problems]
     problems += across(checked, whole=not options.paths)
 
-    warnings = list(_zone_warnings(settings, checked))
+    warnings = [*_zone_warnings(settings, checked), *schedule_lints(checked)]
     for warning in warnings:
-        console.note(f"{clean(warning.place)}: {clean(warning.message)}; {warning.hint}")
+        parts = [warning.message, *([warning.hint] if warning.hint else [])]
+        console.note(f"{clean(warning.place)}: {clean('; '.join(parts))}")
     _print(files, checked, problems, console)
     console.document(
         {
