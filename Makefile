@@ -64,6 +64,7 @@ fmt: setup ## Format the Rust, sort the imports of the Python.
 
 bench: build ## Benchmarks; each figure stands beside a limit or a peer measured in the same run.
 	cargo bench --locked $(RUNTIME)
+	$(VENV)/bin/pip install --quiet --group bench
 	for file in benches/python/[a-z]*.py; do echo "== $$file"; $(PYTHON) "$$file"; done
 
 sim: ## Simulated worlds under faults: 10,000, or WORLDS=n; MAINSPRING_SEED=n tells one.

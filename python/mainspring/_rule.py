@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mainspring import _mainspring
 
     When = datetime | date | str
-    Fires = TypeVar("Fires", list[int], bytes)
+    Fires = TypeVar("Fires", list[int], list[datetime], bytes)
 else:
     from mainspring._typing import overload
 MOST = 1_000_000
@@ -49,7 +49,7 @@ class Rule:
     2024-03-11 02:30:00-04:00
     """
 
-    __slots__ = ("_core", "_options", "_read", "_show", "expression", "names_zone", "timezone")
+    __slots__ = ("_core", "_options", "_read", "_zone", "expression", "names_zone", "timezone")
 
     def __init__(self, expression: str, core: "_mainspring.Rule", names_zone: bool,
                  options: "dict[str, Any]") -> None:
@@ -64,7 +64,7 @@ class Rule:
         self._core = core
         self._options = options
         self._read = partial(_moment.instant_in, self.timezone)
-        self._show = partial(_moment.shown, zone_of(self.timezone))
+        self._zone = zone_of(self.timezone)
 
     @property
     def kind(self) -> str:
@@ -90,7 +90,9 @@ class Rule:
         >>> ms.cron("@monthly").next("2024-02-29")[0].isoformat()
         '2024-03-01T00:00:00+00:00'
         """
-        return self._shown(self._core.next(self._read(after), _count(n)))
+        if n < 0:
+            _refuse_count(n)
+        return self._core.next_shown(self._read(after), n, self._zone)
 
     def prev(self, before: "When", n: int = 1) -> "list[datetime]":
         """Return the last fires strictly before an instant, latest first.
@@ -108,7 +110,9 @@ class Rule:
         >>> [str(fire.date()) for fire in ms.cron("0 0 L * *").prev("2024-03-15", n=2)]
         ['2024-02-29', '2024-01-31']
         """
-        return self._shown(self._core.prev(self._read(before), _count(n)))
+        if n < 0:
+            _refuse_count(n)
+        return self._core.prev_shown(self._read(before), n, self._zone)
 
     @overload
     def between(self, start: "When", end: "When", *, most: "int | None" = MOST,
@@ -148,7 +152,12 @@ class Rule:
 
             packed = self._bounded(self._core.between_packed, 8, start, end, most)
             return column(as_, packed, self.timezone)
-        return self._show(self.micros(start, end, most=most))
+        zone = self._zone
+
+        def made(start: int, end: int, limit: "int | None") -> "list[datetime]":
+            return self._core.between_shown(start, end, limit, zone)
+
+        return self._bounded(made, 1, start, end, most)
 
     def micros(self, start: "When", end: "When", *, most: "int | None" = None) -> "list[int]":
         """Return what :meth:`between` does as microseconds since 1970 in UTC, and quickly.
@@ -198,9 +207,6 @@ class Rule:
         23
         """
         return self._core.count(self._read(start), self._read(end))
-
-    def _shown(self, fires: "list[tuple[int, int]]") -> "list[datetime]":
-        return self._show([at for at, _ in fires])
 
     def _schedules(self) -> "list[dict[str, str]]":
         """Return the rule as schedules of a dag, which are text."""
@@ -257,9 +263,7 @@ def _again(kind: str, expression: str, timezone: str, names_zone: bool,
     return made
 
 
-def _count(n: int) -> int:
-    if n < 0:
-        from mainspring._moment import refuse
+def _refuse_count(n: int) -> None:
+    from mainspring._moment import refuse
 
-        refuse("out_of_range", "n", f"{n} is no number of fires", "a whole number from 0")
-    return n
+    refuse("out_of_range", "n", f"{n} is no number of fires", "a whole number from 0")
