@@ -116,7 +116,9 @@ impl Slow {
             if !self.matches(date) {
                 continue;
             }
-            for hour in &self.hours {
+            let midnight = date.and_hms_opt(0, 0, 0).unwrap();
+            let (low, high) = ((from - midnight).num_hours(), (to - midnight).num_hours());
+            for hour in self.hours.iter().filter(|hour| (low..=high).contains(&(**hour).into())) {
                 for minute in &self.minutes {
                     for second in &self.seconds {
                         let wall = date.and_hms_opt(*hour, *minute, *second).unwrap();
@@ -133,12 +135,16 @@ impl Slow {
     /// Fires (second, wall time that was meant) from one second (included) to another (not).
     fn fires(&self, zone: Tz, rule: ClockChange, start: i64, end: i64) -> BTreeMap<i64, i64> {
         let every_hour = self.hours.len() == 24;
-        let rule =
-            if every_hour { ClockChange { gap: Gap::Skip, fold: Fold::Both } } else { rule };
-        // Clocks have jumped by a day (Samoa), and what is meant lies that far from what is shown.
-        let around = TimeDelta::hours(26);
+        let rule = if every_hour { ClockChange { gap: Gap::Skip, fold: Fold::Both } } else { rule };
+        // What is meant lies as far from what is shown as clocks have jumped, by a day in Samoa;
+        // where they do not change it is what is shown.
+        let day = 86_400;
+        let changes = offset(zone, start - day) != offset(zone, end + day);
+        let jump = if zone == Tz::Pacific__Apia { 26 } else { 3 };
+        let around = TimeDelta::hours(if changes { jump } else { 0 });
         let (from, to) = (shown(zone, start) - around, shown(zone, end) + around);
         let (mut regular, mut moved) = (BTreeMap::new(), BTreeMap::new());
+        let mut gap_over: Option<(NaiveDate, bool, i64)> = None;
         for wall in self.walls(from, to) {
             let meant = wall.and_utc().timestamp();
             let second = |at: chrono::DateTime<Tz>| at.timestamp();
@@ -156,10 +162,15 @@ impl Slow {
                 }
                 (MappedLocalTime::None, _, Gap::Skip) => {}
                 (MappedLocalTime::None, _, gap) => {
-                    if !exists(zone, wall.date()) {
+                    // Missing times of one date lie in one gap.
+                    let (_, exists, after) = match gap_over {
+                        Some(known) if known.0 == wall.date() => known,
+                        _ => (wall.date(), exists(zone, wall.date()), after_gap(zone, wall)),
+                    };
+                    gap_over = Some((wall.date(), exists, after));
+                    if !exists {
                         continue;
                     }
-                    let after = after_gap(zone, wall);
                     let before = i64::from(offset(zone, after - 1));
                     let at = if gap == Gap::Carry { after } else { meant - before };
                     // Of several that become one run the first gives it its name.
@@ -173,10 +184,16 @@ impl Slow {
 
     /// The first fires strictly after a second.
     pub fn next(&self, zone: Tz, rule: ClockChange, after: i64, n: usize) -> Vec<(i64, i64)> {
-        let (mut found, mut from, mut size) = (Vec::new(), after + 1, 3600);
-        while found.len() < n && shown(zone, from).year() as u32 <= *YEARS.end() {
+        let (mut found, mut from, mut size) = (Vec::new(), after + 1, WINDOW.0);
+        while found.len() < n {
+            // Days without a fire are passed over; clocks have been off by no more than two.
+            let near = shown(zone, from).date() - Days::new(2);
+            let dates = near.iter_days();
+            let mut dates = dates.take_while(|date| date.year() as u32 <= *YEARS.end());
+            let Some(date) = dates.find(|date| self.matches(*date)) else { break };
+            from = from.max(midnight(date - Days::new(2)));
             found.extend(self.fires(zone, rule, from, from + size));
-            (from, size) = (from + size, (size * 8).min(20 * 365 * 86_400));
+            (from, size) = (from + size, (size * 8).min(WINDOW.1));
         }
         found.truncate(n);
         found
@@ -184,14 +201,26 @@ impl Slow {
 
     /// The last fires strictly before a second, latest first.
     pub fn prev(&self, zone: Tz, rule: ClockChange, before: i64, n: usize) -> Vec<(i64, i64)> {
-        let (mut found, mut to, mut size) = (Vec::new(), before, 3600);
-        while found.len() < n && shown(zone, to).year() as u32 >= *YEARS.start() {
+        let (mut found, mut to, mut size) = (Vec::new(), before, WINDOW.0);
+        while found.len() < n {
+            let near = shown(zone, to).date() + Days::new(2);
+            let dates = std::iter::successors(Some(near), |date| date.pred_opt());
+            let mut dates = dates.take_while(|date| date.year() as u32 >= *YEARS.start());
+            let Some(date) = dates.find(|date| self.matches(*date)) else { break };
+            to = to.min(midnight(date + Days::new(3)));
             found.extend(self.fires(zone, rule, to - size, to).into_iter().rev());
-            (to, size) = (to - size, (size * 8).min(20 * 365 * 86_400));
+            (to, size) = (to - size, (size * 8).min(WINDOW.1));
         }
         found.truncate(n);
         found
     }
+}
+
+/// Seconds that are looked at in one go, at first and at most: some lines fire each second.
+const WINDOW: (i64, i64) = (600, 6 * 3600);
+
+fn midnight(date: NaiveDate) -> i64 {
+    date.and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp()
 }
 
 fn starred(field: &str) -> bool {
@@ -250,6 +279,10 @@ fn week_days(item: &str, number: &dyn Fn(&str) -> u32) -> Vec<WeekDay> {
     }
     let (body, step) = item.split_once('/').unwrap_or((item, ""));
     let values: Vec<u32> = match body.split_once('-') {
+        // Unix: 0-7 is the whole week and Sunday once more, 7-7 is Sunday.
+        Some((a, "7")) if number("7") == 0 && a != "7" => {
+            (number(a)..=7).map(|day| day % 7).collect()
+        }
         Some((a, b)) => {
             let (a, b) = (number(a), number(b));
             if a <= b { (a..=b).collect() } else { (a..=6).chain(0..=b).collect() }
