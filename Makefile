@@ -13,6 +13,8 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 WORLDS ?= 10000
+EXPRESSIONS ?= 100000
+SECONDS_OF_FUZZ ?= 60
 
 # pyo3 is built anew whenever its environment changes, so maturin has a folder of its own and
 # cargo's tests go without pyo3: it is compiled once, for the wheel.
@@ -20,7 +22,7 @@ MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin
 MATURIN_TARGET := --target-dir target/maturin
 RUNTIME := --no-default-features --features runtime
 
-.PHONY: help setup build demo test lint test-rust test-python fmt bench sim wheel sdist clean
+.PHONY: help setup build demo test lint test-rust test-python fmt bench sim agree fuzz wheel sdist clean
 
 help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
@@ -64,10 +66,17 @@ fmt: setup ## Format the Rust, sort the imports of the Python.
 
 bench: build ## Benchmarks; each figure stands beside a limit or a peer measured in the same run.
 	cargo bench --locked $(RUNTIME)
+	$(VENV)/bin/pip install --quiet --group bench
 	for file in benches/python/[a-z]*.py; do echo "== $$file"; $(PYTHON) "$$file"; done
 
 sim: ## Simulated worlds under faults: 10,000, or WORLDS=n; MAINSPRING_SEED=n tells one.
 	MAINSPRING_WORLDS=$(WORLDS) cargo test --locked $(RUNTIME) --test it sim:: -- --nocapture
+
+agree: ## 100,000 random cron lines, or EXPRESSIONS=n, beside a slow evaluator.
+	MAINSPRING_EXPRESSIONS=$(EXPRESSIONS) cargo test --locked $(RUNTIME) --test it calendar::agree -- --nocapture
+
+fuzz: ## A minute of seeded random input to the calendar, or SECONDS_OF_FUZZ=n.
+	MAINSPRING_FUZZ_SECONDS=$(SECONDS_OF_FUZZ) cargo test --locked $(RUNTIME) --test it calendar::fuzz -- --nocapture
 
 wheel: setup ## Build the wheel into dist/: one for every CPython from 3.10 on.
 	rm -f dist/*.whl

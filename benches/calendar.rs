@@ -19,10 +19,24 @@ const STEPS: usize = 20_000;
 /// Expressions as six fields, seconds first.
 const LINES: &[(&str, &str)] = &[
     ("every minute", "0 * * * * *"),
+    ("every 5 minutes", "0 */5 * * * *"),
     ("every 15 minutes", "0 */15 * * * *"),
+    ("twice an hour", "0 7,37 * * * *"),
+    ("every 30 seconds", "*/30 * * * * *"),
+    ("hourly", "0 0 * * * *"),
+    ("every 2 hours", "0 30 */2 * * *"),
+    ("every 6 hours", "0 0 */6 * * *"),
+    ("office hours", "0 15 9-17 * * *"),
+    ("office minutes", "0 */10 8-18 * * MON-FRI"),
     ("daily", "0 30 2 * * *"),
+    ("daily in a fold", "0 30 1 * * *"),
+    ("midnight", "0 0 0 * * *"),
     ("weekdays", "0 30 8 * * MON-FRI"),
+    ("weekly", "0 0 6 * * SUN"),
     ("monthly", "0 0 4 1 * *"),
+    ("twice a month", "0 0 4 1,15 * *"),
+    ("quarterly", "0 0 3 1 1,4,7,10 *"),
+    ("the 31st", "0 0 0 31 * *"),
     ("29 February", "0 0 0 29 2 *"),
 ];
 
@@ -43,6 +57,14 @@ fn main() {
                 cron / ours,
                 croner / ours
             );
+        }
+    }
+    println!("\nlines that seldom fire, beside a daily one (wanted: <= 3 x)");
+    for zone in zones {
+        let daily = ours("0 30 2 * * *", zone);
+        for text in ["0 0 0 29 2 *", "0 0 18 LW 12 ?"] {
+            let nanos = ours(text, zone);
+            println!("{text:<18} {zone:<18} {nanos:>8.0} {:>6.2} x daily", nanos / daily);
         }
     }
     println!("\nprev, nanoseconds a call");

@@ -19,6 +19,8 @@ class Days(NamedTuple):
     workdays: list[str]
     """Days of the weekend on which people work."""
     weekdays: str
+    names: dict[str, str]
+    """What the packages call the holidays and make-up workdays."""
 
 
 def days_of(country: str, years: tuple[int, int] | None) -> Days:
@@ -51,7 +53,8 @@ def days_of(country: str, years: tuple[int, int] | None) -> Days:
                "an ISO 3166 code such as DE, or DE-BY for a part of a country")
     weekdays = [word for number, word in enumerate(WEEKDAYS) if number not in found.weekend]
     worked = getattr(found, "weekend_workdays", ())
-    return Days(_within(found, first, last), _within(worked, first, last), ",".join(weekdays))
+    return Days(_within(found, first, last), _within(worked, first, last), ",".join(weekdays),
+                _named(found, first, last))
 
 
 def _chinese(constants: Any, first: int, last: int) -> Days:
@@ -62,8 +65,13 @@ def _chinese(constants: Any, first: int, last: int) -> Days:
                f"chinesecalendar knows {min(known)} to {max(known)}, and not {missing[0]}",
                "pip install --upgrade chinesecalendar; each year comes out late in the one before")
     return Days(_within(constants.holidays, first, last),
-                _within(constants.workdays, first, last), "MON-FRI")
+                _within(constants.workdays, first, last), "MON-FRI",
+                _named({**constants.holidays, **constants.workdays}, first, last))
 
 
 def _within(days: Any, first: int, last: int) -> list[str]:
     return [day.isoformat() for day in days if first <= day.year <= last]
+
+
+def _named(days: Any, first: int, last: int) -> dict[str, str]:
+    return {day.isoformat(): str(days[day]) for day in days if first <= day.year <= last}

@@ -1,7 +1,7 @@
 """The native core. Plain values in, plain values out; the public API is `mainspring` itself."""
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from typing import Any, TypedDict, final
 
 __version__: str
@@ -220,6 +220,33 @@ SkipDict = TypedDict(
 )
 """Fires in a row that made no run: the first, the last, how many, and why."""
 
+class LeaderDict(TypedDict):
+    """A process that schedules for a database; instants are microseconds UTC."""
+
+    host: str
+    pid: int
+    role: str
+    version: str
+    started_at: int
+    heartbeat_at: int
+    alive: bool
+    epoch: int  # how often the scope has changed hands
+
+@final
+class Asker:
+    """Asks whoever decides for a database; neither decides nor runs anything itself."""
+
+    def __new__(cls, database: str, *, busy_wait_s: float = 120.0) -> Asker: ...
+    def leader(self) -> LeaderDict | None:
+        """Who schedules for this database, or did so last."""
+    def ask(self, ask: dict[str, Any], by: str | None = None, later: bool = False) -> int:
+        """Ask for {"kind": "trigger" | "cancel" | "rerun" | "pause" | "resume", ...}.
+
+        Gives the number of the request. `later`: the next scheduler may decide it.
+        """
+    def answer(self, id: int) -> dict[str, Any] | None:
+        """{"run", "refused"}, both optional; None while it is open."""
+
 @final
 class ManualClock:
     """A clock that stands until it is moved; instants are microseconds UTC."""
@@ -291,6 +318,13 @@ class Rule:
     def prev(self, before: int, n: int = 1) -> list[tuple[int, int]]: ...
     def between(self, start: int, end: int, limit: int | None = None) -> list[tuple[int, int]]: ...
     def between_micros(self, start: int, end: int, limit: int | None = None) -> list[int]: ...
+    def next_shown(self, after: int, n: int, zone: tzinfo) -> list[datetime]: ...
+    def prev_shown(self, before: int, n: int, zone: tzinfo) -> list[datetime]: ...
+    def between_shown(
+        self, start: int, end: int, limit: int | None, zone: tzinfo
+    ) -> list[datetime]: ...
+    def between_packed(self, start: int, end: int, limit: int | None = None) -> bytes:
+        """The same, eight bytes each in the order of this machine."""
     def count(self, start: int, end: int) -> int: ...
 
 @final

@@ -3,7 +3,7 @@
 Imported when the first rule is made, because importing the package loads no ``datetime``.
 """
 
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, timedelta, timezone
 
 from mainspring._mainspring import first_instant, instants_of
 from mainspring._time import readable, zone_of
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-MICROSECOND = timedelta(microseconds=1)
 
 
 def refuse(code: str, place: str, message: str, hint: "str | None" = None) -> "NoReturn":
@@ -77,9 +76,14 @@ def instant_in(zone: str, value: "Any") -> int:
     A time that the clock shows twice is the first one, or the second one with ``fold=1``. A time
     that it jumps over is the end of the gap.
     """
-    at = moment(value)
-    if at.tzinfo is not None and at.utcoffset() is not None:
-        return (at - EPOCH) // MICROSECOND
+    at = value if isinstance(value, datetime) else moment(value)
+    if at.tzinfo is not None:
+        try:
+            since = at - EPOCH
+        except TypeError:  # its zone says nothing of this time
+            at = at.replace(tzinfo=None)
+        else:  # by hand: dividing it would cost more than all the rest
+            return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     wall = wall_of(at)
     found = instants_of(zone, wall)
     if not found:
@@ -89,9 +93,5 @@ def instant_in(zone: str, value: "Any") -> int:
 
 def shown_in(zone: str, instants: "Sequence[int]") -> "list[datetime]":
     """Return microseconds since 1970 in UTC as datetimes of a zone."""
-    return shown(zone_of(zone), instants)
-
-
-def shown(tz: "tzinfo", instants: "Sequence[int]") -> "list[datetime]":
-    """Return microseconds since 1970 in UTC as datetimes with this zone."""
+    tz = zone_of(zone)
     return [(EPOCH + timedelta(0, 0, at)).astimezone(tz) for at in instants]

@@ -2,13 +2,16 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import date, datetime
-    from typing import Any
+    from typing import Any, Literal, TypeVar, overload
 
     from mainspring import _mainspring
 
     When = datetime | date | str
-
+    Fires = TypeVar("Fires", list[int], list[datetime], bytes)
+else:
+    from mainspring._typing import overload
 MOST = 1_000_000
 """Fires that :meth:`Rule.between` makes unless it is told otherwise."""
 
@@ -46,7 +49,7 @@ class Rule:
     2024-03-11 02:30:00-04:00
     """
 
-    __slots__ = ("_core", "_options", "_read", "_show", "expression", "names_zone", "timezone")
+    __slots__ = ("_core", "_options", "_read", "_zone", "expression", "names_zone", "timezone")
 
     def __init__(self, expression: str, core: "_mainspring.Rule", names_zone: bool,
                  options: "dict[str, Any]") -> None:
@@ -61,7 +64,7 @@ class Rule:
         self._core = core
         self._options = options
         self._read = partial(_moment.instant_in, self.timezone)
-        self._show = partial(_moment.shown, zone_of(self.timezone))
+        self._zone = zone_of(self.timezone)
 
     @property
     def kind(self) -> str:
@@ -87,7 +90,9 @@ class Rule:
         >>> ms.cron("@monthly").next("2024-02-29")[0].isoformat()
         '2024-03-01T00:00:00+00:00'
         """
-        return self._shown(self._core.next(self._read(after), _count(n)))
+        if n < 0:
+            _refuse_count(n)
+        return self._core.next_shown(self._read(after), n, self._zone)
 
     def prev(self, before: "When", n: int = 1) -> "list[datetime]":
         """Return the last fires strictly before an instant, latest first.
@@ -105,11 +110,19 @@ class Rule:
         >>> [str(fire.date()) for fire in ms.cron("0 0 L * *").prev("2024-03-15", n=2)]
         ['2024-02-29', '2024-01-31']
         """
-        return self._shown(self._core.prev(self._read(before), _count(n)))
+        if n < 0:
+            _refuse_count(n)
+        return self._core.prev_shown(self._read(before), n, self._zone)
 
-    def between(
-        self, start: "When", end: "When", *, most: "int | None" = MOST
-    ) -> "list[datetime]":
+    @overload
+    def between(self, start: "When", end: "When", *, most: "int | None" = MOST,
+                as_: "Literal['datetime']" = "datetime") -> "list[datetime]": ...
+    @overload
+    def between(self, start: "When", end: "When", *,  # noqa: F811
+                most: "int | None" = MOST, as_: "Literal['numpy', 'arrow']") -> "Any": ...
+    def between(  # noqa: F811
+        self, start: "When", end: "When", *, most: "int | None" = MOST, as_: str = "datetime"
+    ) -> "Any":
         """Return the fires from one instant, included, to another, not included.
 
         Parameters
@@ -118,11 +131,14 @@ class Rule:
             The instants; text is ISO 8601.
         most : int or None, default 1,000,000
             Refuse to make more than so many; None makes any number.
+        as_ : {"datetime", "numpy", "arrow"}
+            A list of aware datetimes; or a column made without an object for each fire: a numpy
+            array of ``datetime64[us]``, which is UTC, or an array of pyarrow with the rule's zone.
 
         Raises
         ------
         SpecError
-            ``too_many`` where there are more.
+            ``too_many`` where there are more; ``missing_package`` without numpy or pyarrow.
 
         Examples
         --------
@@ -131,12 +147,22 @@ class Rule:
         >>> [fire.hour for fire in rule.between("2024-01-01", "2024-01-02")]
         [0, 6, 12, 18]
         """
-        return self._show(self.micros(start, end, most=most))
+        if as_ != "datetime":
+            from mainspring._column import column
+
+            packed = self._bounded(self._core.between_packed, 8, start, end, most)
+            return column(as_, packed, self.timezone)
+        zone = self._zone
+
+        def made(start: int, end: int, limit: "int | None") -> "list[datetime]":
+            return self._core.between_shown(start, end, limit, zone)
+
+        return self._bounded(made, 1, start, end, most)
 
     def micros(self, start: "When", end: "When", *, most: "int | None" = None) -> "list[int]":
         """Return what :meth:`between` does as microseconds since 1970 in UTC, and quickly.
 
-        ``numpy.array(rule.micros(a, b), "datetime64[us]")`` is a column of instants.
+        ``between(..., as_="numpy")`` is quicker still where a column is wanted.
 
         Parameters
         ----------
@@ -151,9 +177,14 @@ class Rule:
         >>> ms.cron("@daily").micros("1970-01-01", "1970-01-03")
         [0, 86400000000]
         """
+        return self._bounded(self._core.between_micros, 1, start, end, most)
+
+    def _bounded(self, make: "Callable[[int, int, int | None], Fires]", size: int,
+                 start: "When", end: "When", most: "int | None") -> "Fires":
+        """Return what `make` makes of a range, in which a fire has this size."""
         limit = None if most is None else most + 1
-        found = self._core.between_micros(self._read(start), self._read(end), limit)
-        if most is not None and len(found) > most:
+        found = make(self._read(start), self._read(end), limit)
+        if most is not None and len(found) > most * size:
             from mainspring._moment import refuse
 
             refuse("too_many", "most", f"there are more than {most:,} fires",
@@ -176,9 +207,6 @@ class Rule:
         23
         """
         return self._core.count(self._read(start), self._read(end))
-
-    def _shown(self, fires: "list[tuple[int, int]]") -> "list[datetime]":
-        return self._show([at for at, _ in fires])
 
     def _schedules(self) -> "list[dict[str, Any]]":
         """Return the rule as schedules of a dag, which are plain data."""
@@ -235,9 +263,7 @@ def _again(kind: str, expression: str, timezone: str, names_zone: bool,
     return made
 
 
-def _count(n: int) -> int:
-    if n < 0:
-        from mainspring._moment import refuse
+def _refuse_count(n: int) -> None:
+    from mainspring._moment import refuse
 
-        refuse("out_of_range", "n", f"{n} is no number of fires", "a whole number from 0")
-    return n
+    refuse("out_of_range", "n", f"{n} is no number of fires", "a whole number from 0")

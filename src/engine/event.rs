@@ -51,6 +51,8 @@ pub enum Event {
         /// How long live attempts may take to end by themselves; none is each task's own grace.
         grace_ms: Option<i64>,
     },
+    /// Nothing starts and nothing fires any more; what is live goes on.
+    Drain,
     /// Stop all live attempts without harm to their budgets: an orderly shutdown.
     Interrupt {
         /// How long live attempts may take to end by themselves.

@@ -179,6 +179,11 @@ impl World {
         self.timers.first().map(|(at, _)| *at)
     }
 
+    /// When a schedule fires next.
+    pub fn next_fire(&self) -> Option<Instant> {
+        self.dues.first().map(|(due, _)| *due)
+    }
+
     /// A schedule for which `ScheduleDue` is needed at this instant, the earliest first.
     pub fn next_schedule_due(&self, now: Instant) -> Option<ScheduleId> {
         let (due, schedule) = *self.dues.first()?;

@@ -10,6 +10,7 @@ mod json;
 pub mod key;
 pub mod params;
 mod problem;
+mod request;
 mod rows;
 mod schedule;
 pub mod spec;
@@ -24,6 +25,7 @@ pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, Task
 pub use instant::Instant;
 pub use params::{Param, ParamType};
 pub use problem::{Problem, SpecError};
+pub use request::{Ask, Decided, RequestRow};
 pub use rows::{
     AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, RunRow,
     ScopeLease, TaskRunRow,

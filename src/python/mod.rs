@@ -1,6 +1,7 @@
 //! The thinnest floor: convert in, let go of the interpreter, call, convert out. No rule of its own.
 
 mod arguments;
+mod asker;
 mod business;
 mod calendar;
 mod context;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 /// The native core. Plain values in, plain values out; the public API is `mainspring` itself.
 #[pymodule(gil_used = false)]
 mod _mainspring {
+    #[pymodule_export]
+    use super::asker::Asker;
     #[pymodule_export]
     use super::business::Calendar;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 //! A `Session` is one process's way to decide: a driver thread that turns events into commits and
 //! commits into effects, and a pool of threads that run handlers for it.
 
+mod asking;
 mod clock;
 mod driver;
 mod executor;
@@ -19,6 +20,7 @@ mod stubs;
 mod turn;
 mod watch;
 
+pub use asking::{Asker, Leader, MAIN};
 pub use clock::Clock;
 pub use executor::{Finished, HandlerHost, Input, Interpreter, Job, RunInfo, StopHandle};
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
-use super::driver::{Message, Serve, Served};
+use super::driver::{Load, Message, Serve, Served, ready};
 use super::executor::HandlerHost;
 use super::refusal::SessionError;
 use super::session::{Session, lock};
@@ -26,10 +26,8 @@ impl Session {
     pub fn serve(&self, dags: Vec<(String, HandlerHost)>) -> Result<(), SessionError> {
         let mut found = Vec::with_capacity(dags.len());
         for (key, host) in dags {
-            let dag = self.registered(&key)?;
-            let tasks: Vec<_> = dag.tasks.iter().map(|task| task.planned()).collect();
-            let served = engine::Served::new(dag.id, &dag.def, &tasks, &dag.schedules)?;
-            found.push(Served { served, host });
+            let (served, cached) = ready(self.registered(&key)?)?;
+            found.push(Served { served, cached: Arc::new(cached), host });
         }
         self.ask(|reply| Message::Serve(Serve { dags: found, reply }))
     }
@@ -117,6 +115,24 @@ impl Session {
             hand.store(step.max(now).0, Ordering::SeqCst);
             self.clock_moved()?;
         }
+    }
+
+    /// Starts nothing more; what is live goes on. `close` ends it.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn drain(&self) -> Result<(), SessionError> {
+        self.send(Message::Drain)
+    }
+
+    /// How many attempts are live here, and how many runs are open.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn load(&self) -> Result<Load, SessionError> {
+        let (reply, answer) = bounded(1);
+        self.send(Message::Load(reply))?;
+        answer.recv().map_err(|_| SessionError::Closed)
     }
 
     /// A dag's schedules, with how far they have come.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 
 use super::clock::Clock;
-use super::driver::{Adopt, Driver, Message, Submit, plan_of};
+use super::driver::{Adopt, Driver, Message, Submit, plan_of, ready};
 use super::executor::{HandlerHost, Interpreter};
 use super::files::Files;
 use super::inline::{Hiring, InlinePool};
@@ -17,7 +17,7 @@ use super::node::{LEASE_MS, NodeLock, is_alive};
 use super::refusal::SessionError;
 use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
 use super::watch::RunWatch;
-use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, When, World, explain};
+use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, World, explain};
 use crate::model::key::{NameKind, check_name};
 use crate::model::{DagDef, Instant, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError};
 use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
@@ -167,15 +167,10 @@ impl Session {
     }
 
     fn cache(&self, registered: RegisteredDag) -> Result<Arc<CachedPlan>, SessionError> {
-        let tasks = registered.tasks.iter().map(|task| task.planned());
-        let plan = Plan::build(registered.id, &registered.def.key, tasks.collect())?;
-        // A run that somebody asks for is one of the dag, so its dates are those of its schedules.
-        let schedules = registered.schedules.iter().map(|(_, schedule)| schedule);
-        let of_dag = schedules.filter(|schedule| schedule.binds_dag());
-        let timezone = registered.def.timezone;
-        let when = When::of(&timezone, registered.def.biz_offset, of_dag)?;
-        let cached = Arc::new(CachedPlan { plan: Arc::new(plan), when, timezone });
-        lock(&self.plans).insert(registered.def.key, Arc::clone(&cached));
+        let key = registered.def.key.clone();
+        let (_, cached) = ready(registered)?;
+        let cached = Arc::new(cached);
+        lock(&self.plans).insert(key, Arc::clone(&cached));
         Ok(cached)
     }
 

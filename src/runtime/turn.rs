@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::{Decision, Effect, Move, Run, ScheduleMove, TaskRunRef, World};
 use crate::model::journal::{self, Entry};
-use crate::model::{Instant, RunId, ScheduleId, ScopeLease, TaskRunId};
+use crate::model::{Decided, Instant, RunId, ScheduleId, ScopeLease, TaskRunId};
 use crate::store::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, Watermark};
 
 /// What the decisions of one turn come to.
@@ -16,6 +16,7 @@ pub struct Turn {
     touched: BTreeMap<TaskRunRef, u32>,
     decisions: Vec<Decision>,
     journal: BTreeMap<RunId, Vec<Entry>>,
+    answers: Vec<(i64, Decided)>,
 }
 
 impl Turn {
@@ -31,6 +32,11 @@ impl Turn {
         self.decisions.push(decision);
     }
 
+    /// A request is decided.
+    pub fn answer(&mut self, request: i64, decided: Decided) {
+        self.answers.push((request, decided));
+    }
+
     /// Adds what another gathered after it.
     pub fn append(&mut self, other: Turn) {
         self.created.extend(other.created);
@@ -41,6 +47,7 @@ impl Turn {
             self.journal.entry(run).or_default().extend(entries);
         }
         self.decisions.extend(other.decisions);
+        self.answers.extend(other.answers);
     }
 
     fn is_new(&self, run: RunId) -> bool {
@@ -108,6 +115,7 @@ impl Turn {
                 }
             }
         }
+        batch.answers.clone_from(&self.answers);
         for (run, entries) in &self.journal {
             if let Some(found) = world.run(*run) {
                 batch.journal.push((*run, journal::pack(found.row.first_task_run_id, entries)));

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::engine::RunMove;
 use crate::model::{
-    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, ScheduleId, ScopeLease, Skip,
-    StopReason, TaskRunId, TaskRunRow,
+    AttemptEnd, AttemptStart, Decided, Instant, Progress, RunId, RunRow, ScheduleId, ScopeLease,
+    Skip, StopReason, TaskRunId, TaskRunRow,
 };
 
 /// Everything that one commit writes; all of it or nothing.
@@ -41,6 +41,8 @@ pub struct Batch {
     pub links: Vec<(RunId, ScheduleId)>,
     /// Schedules that are paused or go on.
     pub pauses: Vec<Pause>,
+    /// Answers to requests: refused when one is decided already.
+    pub answers: Vec<(i64, Decided)>,
     /// Packed journal entries, one a run.
     pub journal: Vec<(RunId, Vec<u8>)>,
 }
@@ -64,6 +66,7 @@ impl Batch {
             skips: Vec::new(),
             links: Vec::new(),
             pauses: Vec::new(),
+            answers: Vec::new(),
             journal: Vec::new(),
         }
     }
@@ -82,6 +85,7 @@ impl Batch {
             && self.skips.is_empty()
             && self.links.is_empty()
             && self.pauses.is_empty()
+            && self.answers.is_empty()
             && self.journal.is_empty()
     }
 

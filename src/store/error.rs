@@ -51,6 +51,8 @@ pub enum Changed {
     Attempt(TaskRunId, u32),
     /// A schedule.
     Schedule(ScheduleId),
+    /// A request: somebody answered it.
+    Request(i64),
 }
 
 impl std::fmt::Display for Changed {
@@ -58,6 +60,7 @@ impl std::fmt::Display for Changed {
         match self {
             Changed::Run(id) => write!(f, "run {id}"),
             Changed::TaskRun(id) => write!(f, "task run {id}"),
+            Changed::Request(id) => write!(f, "request {id}"),
             Changed::Schedule(id) => write!(f, "schedule {id}"),
             Changed::Attempt(id, no) => write!(f, "attempt {no} of task run {id}"),
         }

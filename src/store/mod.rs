@@ -25,8 +25,9 @@ pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Vi
 pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
 
 use crate::model::{
-    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, Period, RunId, ScheduleDef, ScheduleId,
-    ScopeId, ScopeLease, Skip, SkipReason, Target, TaskDef, TaskId, TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, Period, RequestRow, RunId,
+    ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, SkipReason, Target, TaskDef, TaskId,
+    TaskRunId, TaskVersionId,
 };
 
 /// A dag as it is registered: the active version of each of its tasks.
@@ -137,6 +138,27 @@ pub trait Store: Send {
 
     /// The open runs of a scope, oldest first.
     fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError>;
+
+    /// Asks something of whoever decides for a scope; gives the number of the request.
+    fn put_request(
+        &mut self,
+        scope: ScopeId,
+        ask: &Ask,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<i64, StoreError>;
+
+    /// A request, with its answer if it has one.
+    fn request(&mut self, id: i64) -> Result<Option<RequestRow>, StoreError>;
+
+    /// What is asked of a scope and not decided yet, oldest first, at most so many.
+    fn open_requests(&mut self, scope: ScopeId, limit: u32) -> Result<Vec<RequestRow>, StoreError>;
+
+    /// Keys and revisions of all dags that are not removed: who has a copy sees what is newer.
+    fn revisions(&mut self) -> Result<Vec<(DagId, i64)>, StoreError>;
+
+    /// Whether another connection may have written since this was asked last.
+    fn changed(&mut self) -> Result<bool, StoreError>;
 
     /// The node lives, and holds its scope until `lease_until`.
     ///

@@ -23,6 +23,7 @@ texts! {
     DAG_KEYS = "common/dag_keys";
     DAG_READ = "common/dag_read";
     DAG_REMOVE = "common/dag_remove";
+    DAG_REVISIONS = "common/dag_revisions";
     DAG_TOUCH = "common/dag_touch";
     DAG_UPDATE = "common/dag_update";
     DEPENDENCY_INSERT = "common/dependency_insert";
@@ -47,6 +48,10 @@ texts! {
     POOL_LIST = "common/pool_list";
     POOL_SET = "common/pool_set";
     POOL_USE = "common/pool_use";
+    REQUEST_ANSWER = "common/request_answer";
+    REQUEST_INSERT = "common/request_insert";
+    REQUEST_OPEN = "common/request_open";
+    REQUEST_READ = "common/request_read";
     RUN_INSERT = "common/run_insert";
     RUN_LIST = "common/run_list";
     RUN_MOVE = "common/run_move";

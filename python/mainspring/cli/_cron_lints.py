@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from importlib import import_module
 
 from mainspring import _mainspring as core
 from mainspring import _moment
+from mainspring.cli._cron_comments import contradictions
 from mainspring.cli._cron_fields import WEEKDAYS, Fields, raw_fields
 from mainspring.errors import Problem
 
-__all__ = ["lints"]
+__all__ = ["LANGUAGES", "lints", "sentence"]
+
+LANGUAGES = {"en": "_cron_english", "zh": "_cron_chinese"}
 
 TEXTS = {
     "weekday_numbers": (
@@ -48,6 +52,11 @@ TEXTS = {
         ("months without day {day} are left out", "L is the last day of any month"),
         ("没有 {day} 日的月份不会触发", "L 表示每月最后一天"),
     ),
+    "comment_contradicts": (
+        ("the comment says \"{claim}\", and it fires: {words}",
+         "correct the one that is wrong; a comment about a clock may name its zone"),
+        ("注释写的是“{claim}”，实际为：{words}", "请改正其中写错的一个；注释里的时间可以写明时区"),
+    ),
     "over": (
         ("it does not fire any more", None),
         ("以后不会再触发", None),
@@ -56,15 +65,26 @@ TEXTS = {
 UNITS = {60: ("hour", "小时"), 24: ("day", "天"), 31: ("month", "月")}
 
 
-def lints(rule: core.Rule, expression: str, fields: Fields, lang: str) -> list[Problem]:
+def lints(
+    rule: core.Rule, expression: str, fields: Fields, lang: str, comment: str = ""
+) -> list[Problem]:
     """What is probably not meant."""
     at = 1 if lang == "zh" else 0
     raw = raw_fields(expression)
     found = [*_written(raw, fields, at), *_counts(fields, at)] if raw else []
+    for claim in contradictions(rule, fields, comment) if comment else []:
+        words = sentence(fields, lang)
+        found.append(_problem("comment_contradicts", "comment", at, claim=claim, words=words))
     now = _moment.instant_in("UTC", datetime.now(timezone.utc))
     if not rule.next(now):
         found.append(_problem("over", "cron", at))
     return found
+
+
+def sentence(fields: Fields, lang: str) -> str:
+    """When it fires, in words."""
+    module = import_module(f"mainspring.cli.{LANGUAGES[lang]}")
+    return str(module.sentence(fields))
 
 
 def _problem(code: str, place: str, at: int, **words: object) -> Problem:

@@ -148,7 +148,9 @@ def _parser() -> Parser:
     one.add_argument("-n", "--limit", type=_positive, metavar="N", help="how many; default: 10")
     one.add_argument("--tz", metavar="Z", help="zone of the expression; default: the project's")
     one.add_argument("--from", dest="first", metavar="T", help="from this time on; default: now")
-    one.add_argument("--year", type=_year, metavar="Y", help="all of a year")
+    one.add_argument("--year", type=_year, metavar="Y", help="a picture of a year")
+    text = "mark holidays: a country (US, DE-BY, CN), a .ics file, FILE.py:CALENDAR"
+    one.add_argument("--holidays", action="append", default=[], metavar="H", help=text)
 
     cron = commands.add_parser("cron", help="Cron expressions.", description="Cron expressions.")
     within = cron.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mainspring.cli._console import Console, clean, clean_block
 from mainspring.cli._load import Checked, across, load_apart, project_files
+from mainspring.cli._schedule_lints import schedule_lints
 from mainspring.cli._settings import settings_of
 from mainspring.cli._stop import Stop, as_dict
 from mainspring.errors import Problem
@@ -36,9 +37,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     problems += across(checked, whole=not options.paths)
 
     warnings = [note for item, _ in loaded for note in item.notes]
-    warnings += _zone_warnings(settings, checked)
+    warnings += [*_zone_warnings(settings, checked), *schedule_lints(checked)]
     for warning in warnings:
-        console.note(f"{clean(warning.place)}: {clean(warning.message)}; {warning.hint}")
+        parts = [warning.message, *([warning.hint] if warning.hint else [])]
+        console.note(f"{clean(warning.place)}: {clean('; '.join(parts))}")
     if console.verbose and left_out:
         places = ", ".join(map(shown_path, left_out))
         console.note(f"left out, because they do not mention mainspring: {clean(places)}")

@@ -78,6 +78,7 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::Pause { schedule, paused, missed } => draft.pause(*schedule, *paused, *missed),
         Event::Dispatch => draft.dispatch(),
         Event::Cancel { run, only, grace_ms } => draft.cancel(*run, only.as_deref(), *grace_ms)?,
+        Event::Drain => draft.out.interrupting = true,
         Event::Interrupt { grace_ms } => draft.interrupt(*grace_ms),
         Event::Rerun { run, what } => draft.rerun(*run, what)?,
         Event::NodeLost { node } => draft.node_lost(*node),

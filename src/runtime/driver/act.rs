@@ -81,6 +81,13 @@ impl Driver {
     fn start(&mut self, at: TaskRunRef, attempt: AttemptStart) -> Option<Job> {
         let (driven, run) = (self.runs.get(&at.run)?, self.world.run(at.run)?);
         let task = driven.plan.tasks.get(at.index as usize)?;
+        if !self.stubs.is_empty() {
+            let key = format!("{}.{}", run.row.dag, task.def.name);
+            if let Some(stub) = self.stubs.plan.of(&key).cloned() {
+                self.stubs.start(&stub, at, &attempt);
+                return None;
+            }
+        }
         if task.def.kind == "noop" {
             self.instant.push(Report {
                 at,
@@ -93,13 +100,6 @@ impl Driver {
                 released: true,
             });
             return None;
-        }
-        if !self.stubs.is_empty() {
-            let key = format!("{}.{}", run.row.dag, task.def.name);
-            if let Some(stub) = self.stubs.plan.of(&key).cloned() {
-                self.stubs.start(&stub, at, &attempt);
-                return None;
-            }
         }
         let result_of = |upstream: &str| {
             let found = driven

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Adopt, Driven, Driver, Message, Submit, Waiting};
+use super::{Adopt, Driven, Driver, Load, Message, Submit, Waiting};
 use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
 use crate::model::{Instant, RunRow};
 use crate::runtime::executor::{HandlerHost, RunInfo};
@@ -52,6 +52,23 @@ impl Driver {
                 None
             }
             Message::Serve(serve) => self.serve(serve, turn, waiting, now),
+            Message::Request(request) => {
+                self.request(&request, turn, waiting, now);
+                Some(Message::Request(request))
+            }
+            Message::Load(reply) => {
+                let _ = reply.send(Load {
+                    live: self.world.live_count(),
+                    stuck: self.world.zombie_count(),
+                    runs: self.runs.len(),
+                    next_fire: self.world.next_fire(),
+                });
+                None
+            }
+            Message::Drain => {
+                self.decide(&Event::Drain, turn, now);
+                None
+            }
             Message::Refresh { dags, reply } => {
                 let read = dags.iter().try_for_each(|dag| self.load_schedules(*dag));
                 let _ = reply.send(read);

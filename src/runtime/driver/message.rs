@@ -6,9 +6,10 @@ use crossbeam_channel::Sender;
 
 use super::settle::Settled;
 use crate::engine::{NewRun, Plan, Report, RerunWhat, TaskRunRef};
-use crate::model::{DagId, Missed, RunId, ScheduleId};
+use crate::model::{DagId, Instant, Missed, RequestRow, RunId, ScheduleId};
 use crate::runtime::executor::HandlerHost;
 use crate::runtime::refusal::SessionError;
+use crate::runtime::request::CachedPlan;
 use crate::runtime::stubs::StubPlan;
 use crate::runtime::watch::RunWatch;
 use crate::store::StoredRun;
@@ -67,11 +68,30 @@ pub enum Message {
     Settle(Settled),
     /// A named pool has so many slots.
     PoolSized(String, u32),
+    /// Somebody asks something in the request table.
+    Request(RequestRow),
+    /// Start nothing more; what is live goes on.
+    Drain,
+    /// How much is going on?
+    Load(Sender<Load>),
     /// Interrupt what runs and end.
     Close {
         /// How long live attempts may take.
         grace_ms: i64,
     },
+}
+
+/// How much is going on in a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Attempts that are live.
+    pub live: usize,
+    /// Attempts that were given up and whose threads or trees still hold their slots.
+    pub stuck: usize,
+    /// Runs that are open.
+    pub runs: usize,
+    /// When something fires next.
+    pub next_fire: Option<Instant>,
 }
 
 /// Dags to be served.
@@ -86,6 +106,8 @@ pub struct Serve {
 pub struct Served {
     /// What of it fires.
     pub served: crate::engine::Served,
+    /// What runs are made of that somebody asks for.
+    pub cached: Arc<CachedPlan>,
     /// Who can call its handlers.
     pub host: HandlerHost,
 }

@@ -7,6 +7,7 @@ mod act;
 mod ask;
 mod message;
 mod refused;
+mod requests;
 mod serve;
 mod settle;
 
@@ -16,9 +17,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-pub use self::message::{Adopt, Answer, Made, Message, Serve, Served, Submit};
+pub use self::message::{Adopt, Answer, Load, Made, Message, Serve, Served, Submit};
 use self::refused::{Next, refuse_submits};
-pub use self::serve::plan_of;
+pub use self::serve::{plan_of, ready};
 pub use self::settle::Settled;
 use super::clock::Clock;
 use super::executor::{HandlerHost, RunInfo};
@@ -75,6 +76,8 @@ pub struct Driver {
     recheck_pools_at: Option<Instant>,
     /// Dags whose schedules fire here.
     serving: serve::Serving,
+    /// What others ask and change.
+    watching: requests::Watching,
     /// Handlers that are not called.
     stubs: Stubs,
     /// Those who wait until nothing more happens at this instant.
@@ -140,6 +143,7 @@ impl Driver {
             pools_full: BTreeSet::new(),
             recheck_pools_at: None,
             serving: serve::Serving::default(),
+            watching: requests::Watching::default(),
             stubs: Stubs::default(),
             settling: Vec::new(),
         }
@@ -234,8 +238,11 @@ impl Driver {
         let mut turn = Turn::default();
         let mut waiting = Waiting::default();
         let mut again = Vec::new();
+        let mut messages = messages;
+        messages.extend(self.look(now).into_iter().map(Message::Request));
         let fires = self.world.next_schedule_due(now).is_some();
-        if fires || messages.iter().any(|message| matches!(message, Message::Submit(_))) {
+        let makes = |m: &Message| matches!(m, Message::Submit(_) | Message::Request(_));
+        if fires || messages.iter().any(makes) {
             match self.store.next_ids() {
                 Ok(next) => self.world.set_next_ids(next.run, next.task_run),
                 Err(error) if fires => {

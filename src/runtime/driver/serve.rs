@@ -6,13 +6,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::message::{Message, Serve, Served};
+use super::requests::Cached;
 use super::{Driver, Waiting};
-use crate::engine::{Event, Plan, PlannedTask, Scheduled, decide};
-use crate::model::{DagId, Instant, Missed, NodeId, RunId, ScheduleId, SpecError, TimedKey};
+use crate::engine::{Event, Plan, PlannedTask, Scheduled, When, decide};
+use crate::model::{DagId, Instant, Missed, NodeId, RunId, ScheduleId, TimedKey};
 use crate::runtime::executor::HandlerHost;
 use crate::runtime::refusal::SessionError;
+use crate::runtime::request::CachedPlan;
 use crate::runtime::turn::Turn;
-use crate::store::{Store, StoreError, StoredRun};
+use crate::store::{RegisteredDag, RegisteredTask, Store, StoreError, StoredRun};
 
 /// So many fires are taken in one turn at most: the next commit is soon enough for the others.
 const FIRES: usize = 1_024;
@@ -31,7 +33,36 @@ pub struct Serving {
 
 struct ServedDag {
     served: crate::engine::Served,
+    cached: Cached,
     host: HandlerHost,
+}
+
+impl Serving {
+    /// The dags that are served.
+    pub(super) fn served(&self) -> Vec<DagId> {
+        self.dags.keys().copied().collect()
+    }
+
+    /// A dag by its key.
+    pub(super) fn dag(&self, key: &str) -> Result<DagId, SessionError> {
+        let found = self.dags.values().find(|each| each.served.key == key);
+        found.map(|each| each.served.dag).ok_or_else(|| {
+            SessionError::NotFound(format!("the scheduler does not know the dag {key}"))
+        })
+    }
+
+    /// A dag, ready to make runs that somebody asks for.
+    pub(super) fn cached(&self, key: &str) -> Result<Cached, SessionError> {
+        let dag = self.dag(key)?;
+        self.dags.get(&dag).map(|each| Arc::clone(&each.cached)).ok_or(SessionError::Closed)
+    }
+
+    /// Who can call the handlers of a dag.
+    pub(super) fn host(&self, dag: DagId) -> Result<HandlerHost, SessionError> {
+        self.dags.get(&dag).map(|each| Arc::clone(&each.host)).ok_or_else(|| {
+            SessionError::NotFound("the scheduler does not serve the dag of this run".to_owned())
+        })
+    }
 }
 
 impl Driver {
@@ -43,9 +74,9 @@ impl Driver {
         waiting: &mut Waiting,
         now: Instant,
     ) -> Option<Message> {
-        for Served { served, host } in &serve.dags {
-            let (served, host) = (served.clone(), Arc::clone(host));
-            self.serving.dags.insert(served.dag, ServedDag { served, host });
+        for Served { served, cached, host } in &serve.dags {
+            let (served, cached, host) = (served.clone(), Arc::clone(cached), Arc::clone(host));
+            self.serving.dags.insert(served.dag, ServedDag { served, cached, host });
         }
         let mut dags = serve.dags.iter().map(|each| each.served.dag);
         let taken = dags.try_for_each(|dag| self.load_schedules(dag));
@@ -91,6 +122,50 @@ impl Driver {
         Ok(())
     }
 
+    /// Reads a dag anew that somebody registered, paused or removed.
+    pub(super) fn reread(&mut self, dag: DagId) -> Result<(), SessionError> {
+        let Some(known) = self.serving.dags.get_mut(&dag) else { return Ok(()) };
+        // A dag that was removed keeps what it had: its runs go on.
+        if let Some(found) = self.store.dag(&known.served.key)?
+            && !found.tasks.is_empty()
+        {
+            let (served, cached) = ready(found)?;
+            (known.served, known.cached) = (served, Arc::new(cached));
+        }
+        self.load_schedules(dag)
+    }
+
+    /// Takes a run of the scope into the world, if it is not there: one that has ended, to be run
+    /// again.
+    pub(super) fn take_in(&mut self, run: RunId) -> Result<Arc<Plan>, SessionError> {
+        if let Some(driven) = self.runs.get(&run) {
+            return Ok(Arc::clone(&driven.plan));
+        }
+        let missing = || SessionError::NotFound(format!("there is no run {run}"));
+        let stored = self.store.stored_run(run)?.ok_or_else(missing)?;
+        if stored.row.scope_id != self.lease.scope_id {
+            return Err(SessionError::Refused(format!(
+                "run {run} was made by another process, which decides for it\n  hint: rerun it \
+                 from there, or with dag.rerun({run})"
+            )));
+        }
+        let host = self.serving.host(stored.row.dag_id)?;
+        let plan = plan_of(&mut *self.store, &stored)?;
+        self.load(&stored, Arc::clone(&plan))
+            .map_err(|broken| SessionError::Store(broken.to_string()))?;
+        self.drive_stored(stored, &plan, &host);
+        Ok(plan)
+    }
+
+    /// From now on a run that is stored is driven here.
+    fn drive_stored(&mut self, stored: StoredRun, plan: &Arc<Plan>, host: &HandlerHost) {
+        let params = match serde_json::from_str(&stored.row.params) {
+            Ok(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        self.drive(stored.row, params, plan, host);
+    }
+
     /// Reads all schedules anew after a refused commit.
     pub(super) fn reload_schedules(&mut self) -> Result<(), StoreError> {
         let dags: Vec<DagId> = self.serving.dags.keys().copied().collect();
@@ -133,11 +208,7 @@ impl Driver {
             self.serving.gone.extend(nodes.filter(|node| *node != self.lease.node_id));
             self.load(&stored, Arc::clone(&plan))
                 .map_err(|broken| SessionError::Store(broken.to_string()))?;
-            let params = match serde_json::from_str(&stored.row.params) {
-                Ok(Value::Object(params)) => params,
-                _ => Map::new(),
-            };
-            self.drive(stored.row, params, &plan, &host);
+            self.drive_stored(stored, &plan, &host);
         }
         for node in self.serving.gone.clone() {
             self.decide(&Event::NodeLost { node }, turn, now);
@@ -191,6 +262,18 @@ impl Driver {
     }
 }
 
+/// What it takes to fire a registered dag, and to make runs that somebody asks for.
+pub fn ready(dag: RegisteredDag) -> Result<(crate::engine::Served, CachedPlan), SessionError> {
+    let tasks: Vec<PlannedTask> = dag.tasks.iter().map(RegisteredTask::planned).collect();
+    let served = crate::engine::Served::new(dag.id, &dag.def, &tasks, &dag.schedules)?;
+    // A run that somebody asks for is one of the dag, so its dates are those of its schedules.
+    let schedules = dag.schedules.iter().map(|(_, schedule)| schedule);
+    let of_dag = schedules.filter(|schedule| schedule.binds_dag());
+    let when = When::of(&dag.def.timezone, dag.def.biz_offset, of_dag)?;
+    let plan = Arc::new(Plan::build(dag.id, &dag.def.key, tasks)?);
+    Ok((served, CachedPlan { plan, when, timezone: dag.def.timezone }))
+}
+
 /// The plan that a run was made with: the versions that its task runs name.
 pub fn plan_of(store: &mut dyn Store, stored: &StoredRun) -> Result<Arc<Plan>, SessionError> {
     let ids: Vec<_> = stored.task_runs.iter().map(|t| t.task_version_id).collect();
@@ -210,5 +293,5 @@ pub fn plan_of(store: &mut dyn Store, stored: &StoredRun) -> Result<Arc<Plan>, S
         });
     }
     let plan = Plan::build(stored.row.dag_id, &stored.row.dag, tasks);
-    Ok(Arc::new(plan.map_err(SpecError::from)?))
+    Ok(Arc::new(plan?))
 }

@@ -32,7 +32,8 @@ impl Driver {
 
     /// When the driver has something to do of itself.
     pub(super) fn next_wake(&self) -> Option<Instant> {
-        let wakes = [self.world.next_wake(), self.recheck_pools_at, self.stubs.next()];
+        let wakes =
+            [self.world.next_wake(), self.recheck_pools_at, self.stubs.next(), self.next_look()];
         wakes.into_iter().flatten().min()
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Data;
 use crate::model::{AttemptRecord, AttemptRow, LeaseRow, RunId, TaskRunId, TimedKey};
 use crate::store::batch::Order;
+use crate::store::definition::to_json;
 use crate::store::{Batch, Changed, CommitError, Ended};
 
 type Checked = Result<(), CommitError>;
@@ -28,6 +29,7 @@ impl Data {
         }
         let leases = self.check_attempts(batch)?;
         check_pools(self, batch, &leases)?;
+        self.check_answers(batch)?;
         self.check_run_moves(batch)?;
         self.check_schedules(batch)
     }
@@ -100,6 +102,14 @@ impl Data {
         Ok(leases)
     }
 
+    fn check_answers(&self, batch: &Batch) -> Checked {
+        let is_open = |id: &i64| self.requests.get(id).is_some_and(|row| row.decided_at.is_none());
+        match batch.answers.iter().find(|(id, _)| !is_open(id)) {
+            Some((id, _)) => Err(conflict(Changed::Request(*id))),
+            None => Ok(()),
+        }
+    }
+
     fn check_run_moves(&self, batch: &Batch) -> Checked {
         let created: BTreeSet<RunId> = batch.created.iter().map(|run| run.row.id).collect();
         let mut states = BTreeMap::new();
@@ -128,6 +138,12 @@ impl Data {
             for row in &run.task_runs {
                 self.last.task_run = self.last.task_run.max(row.id.0);
                 self.task_runs.insert(row.id, row.clone());
+            }
+        }
+        for (id, decided) in &batch.answers {
+            if let Some(row) = self.requests.get_mut(id) {
+                row.decided_at = Some(batch.now);
+                row.answer = to_json(decided).ok();
             }
         }
         for change in &batch.progressed {

@@ -11,14 +11,15 @@ mod verify;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::definition::to_json;
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
     RunSummary, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
 };
 use crate::model::{
-    AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, RunId, RunRow,
-    ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId, TaskRunId, TaskRunRow,
-    TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, RequestRow, RunId,
+    RunRow, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId, TaskRunId,
+    TaskRunRow, TaskVersionId,
 };
 
 /// A store that is gone with its last clone.
@@ -41,6 +42,7 @@ struct Data {
     nodes: BTreeMap<NodeId, NodeRow>,
     scopes: BTreeMap<ScopeId, ScopeLease>,
     scope_names: BTreeMap<String, ScopeId>,
+    requests: BTreeMap<i64, RequestRow>,
     runs: BTreeMap<RunId, (RunRow, bool)>,
     task_runs: BTreeMap<TaskRunId, TaskRunRow>,
     attempts: BTreeMap<(TaskRunId, u32), AttemptRow>,
@@ -220,6 +222,49 @@ impl Store for MemoryStore {
         let rows = data.runs.values().map(|(row, _)| row);
         let open = rows.filter(|row| row.scope_id == scope && row.finished_at.is_none());
         Ok(open.map(|row| row.id).collect())
+    }
+
+    fn put_request(
+        &mut self,
+        scope: ScopeId,
+        ask: &Ask,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<i64, StoreError> {
+        let payload = to_json(ask)?;
+        let mut data = self.lock();
+        let id = next(&data.requests, |id| id);
+        let row = RequestRow {
+            id,
+            scope,
+            payload,
+            requested_by: by.map(str::to_owned),
+            requested_at: now,
+            decided_at: None,
+            answer: None,
+        };
+        data.requests.insert(id, row);
+        Ok(id)
+    }
+
+    fn request(&mut self, id: i64) -> Result<Option<RequestRow>, StoreError> {
+        Ok(self.lock().requests.get(&id).cloned())
+    }
+
+    fn open_requests(&mut self, scope: ScopeId, limit: u32) -> Result<Vec<RequestRow>, StoreError> {
+        let data = self.lock();
+        let open = data.requests.values().filter(|r| r.scope == scope && r.decided_at.is_none());
+        Ok(open.take(limit as usize).cloned().collect())
+    }
+
+    fn revisions(&mut self) -> Result<Vec<(DagId, i64)>, StoreError> {
+        let data = self.lock();
+        let dags = data.dags.iter().filter(|(_, dag)| !dag.removed);
+        Ok(dags.map(|(id, dag)| (*id, dag.revision)).collect())
+    }
+
+    fn changed(&mut self) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     fn heartbeat(

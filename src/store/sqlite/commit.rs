@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::errors::Fault;
-use super::schedules;
+use super::{requests, schedules};
 use crate::model::{
     AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, TaskRunId, TaskRunRow,
 };
@@ -66,6 +66,7 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     }
     move_runs(conn, batch)?;
     schedules::commit(conn, batch)?;
+    requests::answer(conn, batch)?;
     let mut insert = conn.prepare_cached(texts::JOURNAL_INSERT)?;
     for (run, entries) in &batch.journal {
         insert.execute(params![run.0, entries])?;

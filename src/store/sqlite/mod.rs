@@ -12,6 +12,7 @@ mod open;
 mod read;
 mod register;
 mod register_rows;
+mod requests;
 mod rows;
 mod schedule_rows;
 mod schedules;
@@ -38,8 +39,8 @@ use super::{
     RunSummary, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation, texts,
 };
 use crate::model::{
-    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, ScopeId, ScopeLease, Skip,
-    TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, ScopeId,
+    ScopeLease, Skip, TaskRunId, TaskVersionId,
 };
 
 /// A store in a SQLite file. Used by one thread; another thread opens its own.
@@ -48,6 +49,8 @@ pub struct SqliteStore {
     conn: Connection,
     place: Place,
     files: Cell<Identities>,
+    /// SQLite's number of what others wrote, when it was looked at last.
+    data_version: Cell<Option<i64>>,
 }
 
 impl SqliteStore {
@@ -61,7 +64,7 @@ impl SqliteStore {
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         let (conn, place) = open::open(path.as_ref(), options)?;
         let files = Cell::new(Identities::of(&place));
-        Ok(SqliteStore { conn, place, files })
+        Ok(SqliteStore { conn, place, files, data_version: Cell::new(None) })
     }
 
     /// The connection, for tests that break things on purpose and for questions in SQL.
@@ -178,6 +181,37 @@ impl Store for SqliteStore {
 
     fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
         self.read(|conn| scopes::open_runs(conn, scope))
+    }
+
+    fn put_request(
+        &mut self,
+        scope: ScopeId,
+        ask: &Ask,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<i64, StoreError> {
+        self.write(|conn| requests::ask(conn, scope, ask, by, now))
+            .map_err(|fault| self.place.store(fault))
+    }
+
+    fn request(&mut self, id: i64) -> Result<Option<RequestRow>, StoreError> {
+        self.read(|conn| requests::request(conn, id))
+    }
+
+    fn open_requests(&mut self, scope: ScopeId, limit: u32) -> Result<Vec<RequestRow>, StoreError> {
+        self.read(|conn| requests::open(conn, scope, limit))
+    }
+
+    fn revisions(&mut self) -> Result<Vec<(DagId, i64)>, StoreError> {
+        self.read(requests::revisions)
+    }
+
+    fn changed(&mut self) -> Result<bool, StoreError> {
+        let version = self
+            .conn
+            .pragma_query_value(None, "data_version", |row| row.get(0))
+            .map_err(|error| self.place.store(Fault::from(error)))?;
+        Ok(self.data_version.replace(Some(version)) != Some(version))
     }
 
     fn heartbeat(

@@ -61,9 +61,10 @@ def test_both_passes_of_a_fold_are_marked(project: Project) -> None:
     assert [fire["marks"][0]["text"][:10] for fire in found[1:3]] == ["the first ", "the second"]
 
 
-def test_a_year_is_shown_whole_and_counted(project: Project) -> None:
+def test_a_year_is_counted_and_can_be_listed(project: Project) -> None:
     done = project("next", "0 0 L * *", "--year", "2024")
     assert done.out.splitlines()[-1] == "12 fires in 2024"
+    assert len(project("next", "0 0 L * *", "--year", "2024", "-n", "5").out.splitlines()) == 7
     assert len(fires(project, "0 0 29 2 *", "--year", "2023", "--json")) == 0
     assert len(fires(project, "* * * * *", "--year", "2023", "-n", "7", "--json")) == 7
 
@@ -106,7 +107,8 @@ def test_a_dag_has_its_own_zones_dates_and_offset(project: Project) -> None:
     (["@daily", "--from", "soon"], 2, "is not a date and time"),
     (["@daily", "--year", "1969"], 2, "from 1970 to 2199"),
     (["@daily", "--year", "2024", "--from", "2024-01-01"], 2, "do not go together"),
-    (["* * * * * ?", "--year", "2024"], 2, "more than 100,000"),
+    (["* * * * * ?", "--year", "2024"], 2, "more than 600,000"),
+    (["* * * * *", "--year", "2024", "--json"], 2, "more than 100,000"),
     (["@daily", "-n", "100001"], 2, "too many"),
     (["nothing"], 2, "there is no dag"),
 ])

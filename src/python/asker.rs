@@ -1,0 +1,78 @@
+//! Asking a scheduler that is another process, for Python.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use super::{errors, values};
+use crate::model::{Ask, Instant, Problem};
+use crate::runtime::{Asker as Core, host_name};
+
+/// Asks whoever decides for a database; neither decides nor runs anything itself.
+#[pyclass(frozen, module = "mainspring._mainspring")]
+pub struct Asker {
+    core: Core,
+}
+
+#[derive(Serialize)]
+struct LeaderFace {
+    host: String,
+    pid: i64,
+    role: String,
+    version: String,
+    started_at: Instant,
+    heartbeat_at: Instant,
+    alive: bool,
+    epoch: i64,
+}
+
+#[pymethods]
+impl Asker {
+    #[new]
+    #[pyo3(signature = (database, *, busy_wait_s = 120.0))]
+    fn new(py: Python<'_>, database: PathBuf, busy_wait_s: f64) -> PyResult<Asker> {
+        let wait = Duration::try_from_secs_f64(busy_wait_s).unwrap_or_default();
+        let core = py.detach(|| Core::open(&database, host_name(), wait));
+        Ok(Asker { core: core.map_err(errors::session)? })
+    }
+
+    /// Who schedules for this database, or did so last.
+    fn leader<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let leader = py.detach(|| self.core.leader()).map_err(errors::session)?;
+        let face = leader.map(|leader| LeaderFace {
+            host: leader.node.host,
+            pid: leader.node.pid,
+            role: leader.node.role,
+            version: leader.node.version,
+            started_at: leader.node.started_at,
+            heartbeat_at: leader.node.heartbeat_at,
+            alive: leader.alive,
+            epoch: leader.epoch,
+        });
+        values::face(py, &face)
+    }
+
+    /// Asks; gives the number of the request. `later`: the next scheduler may decide it.
+    #[pyo3(signature = (ask, by = None, later = false))]
+    fn ask(
+        &self,
+        py: Python<'_>,
+        ask: &Bound<'_, PyAny>,
+        by: Option<&str>,
+        later: bool,
+    ) -> PyResult<i64> {
+        let ask = values::to_json(ask)?;
+        let ask: Ask = serde_json::from_value(ask).map_err(|error| {
+            errors::spec(Problem::new("bad_request", "request", error.to_string()).into())
+        })?;
+        py.detach(|| self.core.ask(&ask, by, later)).map_err(errors::session)
+    }
+
+    /// The answer to a request: {"run", "refused"}, both optional; nothing while it is open.
+    fn answer<'py>(&self, py: Python<'py>, id: i64) -> PyResult<Bound<'py, PyAny>> {
+        let answer = py.detach(|| self.core.answer(id)).map_err(errors::session)?;
+        values::face(py, &answer)
+    }
+}

@@ -1,0 +1,193 @@
+//! What others ask in the request table, and what they change behind our back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Driver, Waiting};
+use crate::engine::{self, Event, NewRun, RerunWhat, decide};
+use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, ScheduleId};
+use crate::runtime::refusal::SessionError;
+use crate::runtime::request::{CachedPlan, NewRunRequest, indexes, new_run};
+use crate::runtime::turn::Turn;
+
+/// How often it is looked whether somebody else wrote, in milliseconds.
+const LOOK_MS: i64 = 200;
+
+/// So many requests are decided in one turn at most.
+const REQUESTS: u32 = 256;
+
+/// When to look, and what was seen.
+#[derive(Default)]
+pub struct Watching {
+    next: Option<Instant>,
+    revisions: BTreeMap<DagId, i64>,
+}
+
+impl Driver {
+    /// When to look next; none while nothing can be asked of this process.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let asked = (self.serves() || !self.runs.is_empty()) && !self.clock.stands();
+        asked.then(|| self.watching.next.unwrap_or(Instant(i64::MIN)))
+    }
+
+    /// Looks, if it is time, whether somebody else wrote; gives what was asked.
+    pub(super) fn look(&mut self, now: Instant) -> Vec<RequestRow> {
+        if self.next_look().is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        self.watching.next = Some(now.plus_millis(LOOK_MS));
+        // What cannot be read now is read at the next look.
+        match self.store.changed() {
+            Ok(true) => {
+                let _ = self.refresh();
+                self.store.open_requests(self.lease.scope_id, REQUESTS).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Reads dags anew that somebody registered, paused or removed.
+    fn refresh(&mut self) -> Result<(), SessionError> {
+        if !self.serves() {
+            return Ok(());
+        }
+        let newest: BTreeMap<DagId, i64> = self.store.revisions()?.into_iter().collect();
+        for dag in self.serving.served() {
+            let (known, found) = (self.watching.revisions.get(&dag), newest.get(&dag));
+            if known == found {
+                continue;
+            }
+            self.reread(dag)?;
+        }
+        self.watching.revisions = newest;
+        Ok(())
+    }
+
+    /// Decides a request; the answer is written with what it brings about.
+    pub(super) fn request(
+        &mut self,
+        request: &RequestRow,
+        turn: &mut Turn,
+        waiting: &mut Waiting,
+        now: Instant,
+    ) {
+        let decided = match serde_json::from_str::<Ask>(&request.payload) {
+            Ok(ask) => self.carry_out(ask, request, turn, waiting, now),
+            Err(error) => Err(SessionError::Refused(format!("not understood: {error}"))),
+        };
+        let decided = match decided {
+            Ok(run) => Decided { run, refused: None },
+            Err(error) => Decided { run: None, refused: Some(error.to_string()) },
+        };
+        turn.answer(request.id, decided);
+    }
+
+    fn carry_out(
+        &mut self,
+        ask: Ask,
+        request: &RequestRow,
+        turn: &mut Turn,
+        waiting: &mut Waiting,
+        now: Instant,
+    ) -> Result<Option<RunId>, SessionError> {
+        match ask {
+            Ask::Trigger { dag, biz_date, nominal_at, params, only } => {
+                let asked = NewRunRequest {
+                    biz_date,
+                    nominal_at,
+                    params,
+                    only,
+                    requested_by: request.requested_by.clone(),
+                    ..NewRunRequest::default()
+                };
+                let cached = self.serving.cached(&dag)?;
+                let new = NewRun { interactive: false, ..new_run(&cached, asked, now)? };
+                self.make(&new, turn, waiting, now).map(Some)
+            }
+            Ask::Cancel { run, tasks, grace_ms } => {
+                let only = match tasks {
+                    None => None,
+                    Some(names) => Some(indexes(&*self.plan_here(run)?, &names)?),
+                };
+                let event = Event::Cancel { run, only, grace_ms };
+                self.try_decide(&event, turn, now).map_err(SessionError::Refused)?;
+                Ok(Some(run))
+            }
+            Ask::Rerun { run, tasks, downstream } => {
+                let plan = self.take_in(run)?;
+                let what = match &tasks {
+                    None => RerunWhat::Failed,
+                    Some(names) if downstream => RerunWhat::WithDownstream(indexes(&plan, names)?),
+                    Some(names) => RerunWhat::Only(indexes(&plan, names)?),
+                };
+                let event = Event::Rerun { run, what };
+                self.try_decide(&event, turn, now).map_err(SessionError::Refused)?;
+                Ok(Some(run))
+            }
+            Ask::Pause { dag, schedule } => {
+                let schedules = self.schedules_named(&dag, schedule.as_deref())?;
+                self.pause(&schedules, true, None, turn, now);
+                Ok(None)
+            }
+            Ask::Resume { dag, schedule, missed } => {
+                let schedules = self.schedules_named(&dag, schedule.as_deref())?;
+                self.pause(&schedules, false, missed, turn, now);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes a run that is asked for.
+    fn make(
+        &mut self,
+        new: &NewRun,
+        turn: &mut Turn,
+        waiting: &mut Waiting,
+        now: Instant,
+    ) -> Result<RunId, SessionError> {
+        let host = self.serving.host(new.plan.dag_id)?;
+        let decision = decide(&self.world, &Event::CreateRun(new.clone()), now)?;
+        let row = decision.creates.first().map(|create| create.row.clone());
+        self.apply(decision, turn)?;
+        let Some(row) = row else {
+            return Err(SessionError::Internal("a run was decided but not made".into()));
+        };
+        let id = row.id;
+        waiting.fired.push(id);
+        self.drive(row, new.params.clone(), &new.plan, &host);
+        Ok(id)
+    }
+
+    /// The plan of a run that is driven here.
+    fn plan_here(&self, run: RunId) -> Result<Arc<engine::Plan>, SessionError> {
+        self.runs
+            .get(&run)
+            .map(|driven| Arc::clone(&driven.plan))
+            .ok_or_else(|| SessionError::Refused(format!("run {run} is not live")))
+    }
+
+    fn schedules_named(
+        &self,
+        dag: &str,
+        schedule: Option<&str>,
+    ) -> Result<Vec<ScheduleId>, SessionError> {
+        let id = self.serving.dag(dag)?;
+        let of_dag = || self.world.schedules().filter(|each| each.dag == id && !each.is_removed());
+        let named = |name: &str| schedule.is_none_or(|only| only == name);
+        let found: Vec<ScheduleId> =
+            of_dag().filter(|each| named(&each.def.name)).map(|each| each.id).collect();
+        if found.is_empty() {
+            let names: Vec<&str> = of_dag().map(|each| each.def.name.as_str()).collect();
+            return Err(SessionError::NotFound(match schedule {
+                Some(name) if !names.is_empty() => {
+                    format!("dag {dag} has no schedule {name}\n  hint: it has {}", names.join(", "))
+                }
+                _ => format!("dag {dag} has no schedule"),
+            }));
+        }
+        Ok(found)
+    }
+}
+
+/// A dag that is served, ready to make runs that somebody asks for.
+pub(super) type Cached = Arc<CachedPlan>;

@@ -1,0 +1,1 @@
+SELECT id, revision FROM dag WHERE removed_at IS NULL
