@@ -190,6 +190,7 @@ class Dag(Definition):
         only: "Sequence[Any] | None" = None,
         wait: bool = True,
         progress: "bool | None" = None,
+        executor: str = "inline",
     ) -> "Run":
         """Run it here and now, and return the run.
 
@@ -210,6 +211,10 @@ class Dag(Definition):
             Whether to return when it has ended; else at once, and ``run.wait()`` waits.
         progress : bool, optional
             Live progress; by default on a terminal and in a notebook.
+        executor : {"inline", "process"}, default "inline"
+            Where the tasks run: in this process, or in worker processes, which import the file
+            that the dag is in. There a timeout ends the whole process tree of a task, and a task
+            that crashes takes nothing with it.
 
         Returns
         -------
@@ -238,7 +243,7 @@ class Dag(Definition):
         from mainspring._launch import launch
 
         return launch(self, biz_date, params=params, nominal_at=nominal_at, only=only, wait=wait,
-                      progress=progress)
+                      progress=progress, executor=executor)
 
     def resume(
         self, run: "Run | int", *, wait: bool = True, progress: "bool | None" = None

@@ -34,16 +34,17 @@ INSIDE_STEP = 0.1
 
 
 def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", only: "Any",
-           wait: bool, progress: "bool | None") -> Run:
+           wait: bool, progress: "bool | None", executor: str = "inline") -> Run:
     """Run a dag here and now; see ``Dag.run``."""
     if wait:
         _may_wait()
     request = _request(dag, biz_date, params, nominal_at, only)
     here = session(dag.database)
     here.register(dag)
+    handlers = _handlers(here, dag, executor)
     run = None
     try:
-        run = Run(here.core.submit(dag.name, dag.handlers(), request), here.database)
+        run = Run(here.core.submit(dag.name, handlers, request), here.database)
         here.known.add(run.id)
         if wait:
             _follow(here, run, progress, None)
@@ -55,6 +56,19 @@ def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", onl
         for each in [run] if run is not None else _unknown(here, dag):
             _stop(here, each, stop)
         raise
+
+
+def _handlers(here: Session, dag: "Dag", executor: str) -> "Any":
+    """What runs a dag's handlers: functions of this process, or the file that others import."""
+    if executor == "inline":
+        return dag.handlers()
+    if executor != "process":
+        raise ValueError(f"there is no executor {executor!r}\n  hint: 'inline' or 'process'")
+    from mainspring._processes import file_of, fingerprint
+
+    file = file_of(dag)
+    here.use_processes()
+    return dag.name, file, fingerprint(file)
 
 
 def _unknown(here: Session, dag: "Dag") -> "list[Run]":

@@ -8,6 +8,8 @@ mod errors;
 mod faces;
 mod history;
 mod host;
+#[cfg(unix)]
+mod process;
 mod session;
 mod stop;
 mod timetable;
@@ -27,6 +29,11 @@ mod _mainspring {
     use super::context::Context;
     #[pymodule_export]
     use super::history::History;
+    #[cfg(unix)]
+    #[pymodule_export]
+    use super::process::{
+        ProcessEnd, ProcessOrder, ProcessWorker, report_end, stop_reason, supervise,
+    };
     #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]

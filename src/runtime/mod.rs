@@ -6,18 +6,24 @@
 mod clock;
 mod driver;
 mod executor;
+mod executors;
 mod files;
 mod inline;
 mod logs;
 mod node;
+pub mod process;
+mod readable;
 mod refusal;
+mod reporter;
 mod request;
 mod session;
 mod turn;
 mod watch;
 
 pub use clock::Clock;
-pub use executor::{Finished, HandlerHost, Input, Interpreter, Job, RunInfo, StopHandle};
+pub use executor::{
+    Executor, Finished, HandlerHost, Input, Interpreter, Job, ProcessHost, RunInfo, StopHandle,
+};
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
 pub use inline::{Hiring, Next, Worker};
 pub use logs::{LogSink, Stream};

@@ -18,8 +18,8 @@ pub use self::message::{Adopt, Answer, Made, Message, Submit};
 use self::refused::{Next, refuse_submits};
 use super::clock::Clock;
 use super::executor::{HandlerHost, RunInfo};
+use super::executors::Executors;
 use super::files::Files;
-use super::inline::InlinePool;
 use super::node::{HEARTBEAT_MS, LEASE_MS};
 use super::turn::Turn;
 use super::watch::RunWatch;
@@ -50,7 +50,7 @@ pub struct Driver {
     pub(super) clock: Clock,
     pub(super) files: Files,
     pub(super) inbox: Receiver<Message>,
-    pub(super) pool: InlinePool,
+    pub(super) pool: Executors,
     pub(super) default_slots: u32,
     pub(super) pools: BTreeMap<String, u32>,
     runs: BTreeMap<RunId, Driven>,
@@ -98,7 +98,7 @@ impl Driver {
         clock: Clock,
         files: Files,
         inbox: Receiver<Message>,
-        pool: InlinePool,
+        pool: Executors,
         default_slots: u32,
     ) -> Self {
         let next_heartbeat = clock.now().plus_millis(HEARTBEAT_MS);

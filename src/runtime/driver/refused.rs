@@ -8,6 +8,7 @@ use crossbeam_channel::RecvTimeoutError;
 use super::{Driver, Message, Waiting};
 use crate::engine::{Event, Plan, World, apply, decide};
 use crate::model::{Instant, RunId};
+use crate::runtime::executor::Executor as _;
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
 use crate::store::{Batch, CommitError, StoreError};
@@ -130,6 +131,7 @@ impl Driver {
             driven.watch.update(|status| status.lost = Some(why.to_owned()));
         }
         self.fail_waiting(waiting, why);
+        self.pool.lease_lost();
         self.runs.clear();
         // Nothing is left to decide for; a world that cannot be read is empty as well.
         let next = self.store.next_ids().map_or((1, 1), |next| (next.run, next.task_run));
