@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
+CUT = 113
+"""Exit code of a worker that cannot say how an attempt ended."""
+
+
 class Refused(Exception):
     """There is no handler to be called: code, type, message, traceback."""
 
@@ -105,10 +109,13 @@ class Worker:
         flush()
         spoilt = self.spoilt()
         total = spent()
-        self.line.done(
-            order, cpu_ms=total - before, cpu_total_ms=total, max_rss_kb=peak_kb(),
-            imported=order.file in self.files, spoilt=spoilt,
-        )
+        try:
+            self.line.done(
+                order, cpu_ms=total - before, cpu_total_ms=total, max_rss_kb=peak_kb(),
+                imported=order.file in self.files, spoilt=spoilt,
+            )
+        except OSError:  # the scheduler is gone, or a handler closed what was not its own
+            os._exit(CUT)
         return spoilt
 
     def call(self, order: "ProcessOrder") -> "Any":

@@ -19,7 +19,7 @@ use rustix::pipe::PipeFlags;
 use super::frames::{Inbox, send, send_now};
 use super::options::ProcessOptions;
 use super::sweep::{MARK, sweep_worker};
-use super::wire::{DeathCertificate, Done, FromSupervisor, FromWorker, ToSupervisor, WireJob};
+use super::wire::{DeathCertificate, FromSupervisor, FromWorker, ToSupervisor, WireJob};
 use super::{ends, proc};
 use crate::runtime::clock::Stopwatch;
 use crate::runtime::executor::{Finished, Job, ProcessHost};
@@ -27,6 +27,8 @@ use crate::runtime::logs::{LogSink, Stream};
 
 /// How long a worker's end may be news to its supervisor.
 const NEWS: Duration = Duration::from_millis(200);
+/// Exit code of a worker that cannot say how an attempt ended, for its connection was closed.
+const CUT: i32 = 113;
 /// How long a supervisor whose tree has ended may take to end itself.
 const LEAVE: Duration = Duration::from_secs(5);
 /// What is kept of the output of a worker that did not come up.
@@ -222,9 +224,13 @@ impl Crew {
                     if done.imported {
                         self.files.insert(host.file.clone(), host.version.clone());
                     }
-                    let spoilt = self.spoilt(&done, &job.log);
+                    let stopped = stopped();
+                    if let Some(why) = done.spoilt.as_ref().filter(|_| !stopped) {
+                        say_replaced(&job.log, why);
+                    }
+                    let spoilt = done.spoilt.is_some();
                     let done = ends::done(job, &seen, *done);
-                    if !spoilt && !stopped() {
+                    if !spoilt && !stopped {
                         return Ran::Done(done);
                     }
                     finished = Some(done);
@@ -248,7 +254,7 @@ impl Crew {
                     }
                     return Ran::Ended(match finished {
                         Some(finished) => finished,
-                        None if cut => ends::cut(job, &seen, &status),
+                        None if cut || status.exit_code == Some(CUT) => ends::cut(job, &seen, &status),
                         None => ends::died(job, &seen, &status),
                     });
                 }
@@ -264,14 +270,6 @@ impl Crew {
                 }
             }
         }
-    }
-
-    /// Whether the worker must not go on after this attempt; why stands in the log.
-    fn spoilt(&self, done: &Done, log: &LogSink) -> bool {
-        let Some(why) = &done.spoilt else { return false };
-        let note = format!("mainspring: this worker process is replaced: {why}\n");
-        log.write(note.as_bytes(), Stream::Err);
-        true
     }
 
     fn ask_to_end(&self, grace: Duration) {
@@ -389,6 +387,12 @@ impl Crew {
             }
         }
     }
+}
+
+/// Says in the log of an attempt what it did to its worker.
+fn say_replaced(log: &LogSink, why: &str) {
+    let note = format!("mainspring: this worker process is replaced: {why}\n");
+    log.write(note.as_bytes(), Stream::Err);
 }
 
 /// Reads once, at most so many bytes; 0 where there is nothing.

@@ -14,6 +14,9 @@ pub const MARK: &str = "MAINSPRING_WORKER";
 
 /// How long strays are killed before they are left alone.
 const AT_MOST: Duration = Duration::from_secs(5);
+/// So many looks must find nobody: one that is about to run another program has no environment
+/// for a moment.
+const LOOKS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The mark of a worker of this scheduler: `pid.started.number`.
@@ -42,6 +45,7 @@ pub fn sweep_orphans() -> bool {
 fn sweep(is_stray: impl Fn(&str) -> bool) -> bool {
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let watch = Stopwatch::start();
+    let mut clean = 0;
     loop {
         let strays: Vec<Identity> = proc::all()
             .into_iter()
@@ -50,7 +54,12 @@ fn sweep(is_stray: impl Fn(&str) -> bool) -> bool {
             .filter_map(proc::identity)
             .collect();
         if strays.is_empty() {
-            return true;
+            clean += 1;
+            if clean == LOOKS {
+                return true;
+            }
+        } else {
+            clean = 0;
         }
         if watch.elapsed() > AT_MOST {
             return false;
