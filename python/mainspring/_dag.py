@@ -246,7 +246,12 @@ class Dag(Definition):
                       progress=progress, executor=executor)
 
     def resume(
-        self, run: "Run | int", *, wait: bool = True, progress: "bool | None" = None
+        self,
+        run: "Run | int",
+        *,
+        wait: bool = True,
+        progress: "bool | None" = None,
+        executor: str = "inline",
     ) -> "Run":
         """Take up a run whose process is gone; what succeeded does not run again.
 
@@ -254,7 +259,7 @@ class Dag(Definition):
         ----------
         run : Run or int
             The run, or its id.
-        wait, progress
+        wait, progress, executor
             As in :meth:`run`.
 
         Raises
@@ -264,7 +269,7 @@ class Dag(Definition):
         """
         from mainspring._launch import resume
 
-        return resume(self, run, wait=wait, progress=progress)
+        return resume(self, run, wait=wait, progress=progress, executor=executor)
 
     def rerun(
         self,
@@ -274,6 +279,7 @@ class Dag(Definition):
         downstream: bool = False,
         wait: bool = True,
         progress: "bool | None" = None,
+        executor: str = "inline",
     ) -> "Run":
         """Run again what failed in a run, or the tasks that are named.
 
@@ -285,7 +291,7 @@ class Dag(Definition):
             What to run again; by default whatever did not succeed.
         downstream : bool, default False
             Also everything downstream of those tasks.
-        wait, progress
+        wait, progress, executor
             As in :meth:`run`.
 
         Examples
@@ -304,7 +310,8 @@ class Dag(Definition):
         """
         from mainspring._launch import rerun
 
-        return rerun(self, run, tasks, downstream=downstream, wait=wait, progress=progress)
+        return rerun(self, run, tasks, downstream=downstream, wait=wait, progress=progress,
+                     executor=executor)
 
     def runs(self, *, state: "Any" = None, limit: int = 50) -> "Runs":
         """Return its latest runs, the newest first; see :func:`mainspring.runs`."""

@@ -81,19 +81,20 @@ def _unknown(here: Session, dag: "Dag") -> "list[Run]":
     return [Run(row["id"], here.database) for row in mine if row["id"] not in here.known]
 
 
-def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None") -> Run:
+def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None",
+           executor: str = "inline") -> Run:
     """Take up a run whose process is gone; see ``Dag.resume``."""
     if wait:
         _may_wait()
     here = session(dag.database)
     found = _as_run(run, here)
     here.register(dag)
-    handlers = dag.handlers()
+    handlers = _handlers(here, dag, executor)
     return _again(here, found, lambda: here.core.resume(found.id, handlers), wait, progress)
 
 
 def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
-          progress: "bool | None") -> Run:
+          progress: "bool | None", executor: str = "inline") -> Run:
     """Run again what failed or was named; see ``Dag.rerun``."""
     if wait:
         _may_wait()
@@ -101,7 +102,7 @@ def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
     found = _as_run(run, here)
     here.register(dag)
     names = None if tasks is None else _names(tasks)
-    handlers = dag.handlers()
+    handlers = _handlers(here, dag, executor)
 
     def begin() -> None:
         here.core.rerun(found.id, handlers, tasks=names, downstream=downstream)

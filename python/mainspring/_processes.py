@@ -21,7 +21,7 @@ def commands() -> "tuple[list[str], list[str]]":
     from mainspring import _mainspring
 
     here = os.path.dirname(os.path.abspath(__file__))
-    core = os.path.abspath(_mainspring.__file__)
+    core = os.path.abspath(str(_mainspring.__file__))
     python = sys.executable
     supervisor = [python, "-I", "-S", os.path.join(here, "_supervisor.py"), core]
     return supervisor, [python, "-c", _START, os.path.dirname(here)]
@@ -35,14 +35,15 @@ def file_of(dag: "Dag") -> str:
     SpecError
         When they are in none, or in several: another process could not find the dag.
     """
-    files = set()
+    files: set[str | None] = set()
     for node in dag.nodes():
         if node.task.is_noop:
             continue
         module = sys.modules.get(node.task.__module__)
         files.add(getattr(module, "__file__", None))
-    if len(files) == 1 and None not in files:
-        return os.path.abspath(files.pop())
+    only = files.pop() if len(files) == 1 else None
+    if only is not None:
+        return os.path.abspath(only)
     raise SpecError(Problem(
         "no_file", dag.name,
         "has tasks in several files, so none stands for it" if len(files) > 1

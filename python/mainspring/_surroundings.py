@@ -1,6 +1,7 @@
 """What a process is besides its memory, and how to put it back after a handler changed it."""
 
-import _signal
+# The core of `signal`, without its words for numbers: this is looked at after every attempt.
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 

@@ -229,7 +229,7 @@ _c_flush: "Any" = None
 
 
 def flush() -> None:
-    """Bring everything that was printed here on its way: what Python holds back, and what C does."""
+    """Bring on its way what was printed here: what Python holds back, and what C does."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -254,7 +254,9 @@ impl Crew {
                     }
                     return Ran::Ended(match finished {
                         Some(finished) => finished,
-                        None if cut || status.exit_code == Some(CUT) => ends::cut(job, &seen, &status),
+                        None if cut || status.exit_code == Some(CUT) => {
+                            ends::cut(job, &seen, &status)
+                        }
                         None => ends::died(job, &seen, &status),
                     });
                 }

@@ -55,17 +55,17 @@ def test_each_end_is_one_clear_outcome_and_the_rest_goes_on(tmp_path, database):
 def test_what_a_handler_changes_of_its_process_is_put_back(tmp_path, database):
     gone = tmp_path / "gone"
     gone.mkdir()
-    dag = tools.dag_of(tmp_path, f"""
+    dag = tools.dag_of(tmp_path, """
         import signal, threading, logging
-        first = {{}}
+        first = {}
 
         def look():
-            return {{
+            return {
                 "cwd": os.getcwd(), "env": sorted(os.environ.items()), "umask": mask(),
                 "term": repr(signal.getsignal(15)), "alarm": signal.getitimer(signal.ITIMER_REAL)[0],
                 "out": sys.stdout is sys.__stdout__, "pid": os.getpid(),
                 "mask": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
-            }}
+            }
 
         def mask():
             now = os.umask(0o77); os.umask(now); return now
@@ -230,7 +230,7 @@ def test_a_file_that_changed_after_the_run_was_made_is_refused(tmp_path, databas
 
 def test_a_dag_in_no_file_is_refused(database):
     with ms.Dag("loose") as dag:
-        ms.task(eval("lambda: 1"), name="one")()
+        ms.task(lambda: 1, name="one")()
     dag.nodes()[0].task.__module__ = "__nowhere__"
     with pytest.raises(ms.errors.SpecError, match="is in no file"):
         dag.run("2024-01-01", executor="process")

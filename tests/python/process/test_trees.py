@@ -9,9 +9,9 @@ from pathlib import Path
 
 import mainspring as ms
 import pytest
+from crash import _tools as others
 
 from . import _tools as tools
-from crash import _tools as others
 
 FOREST = '''
     import random, signal
@@ -174,7 +174,8 @@ def test_a_handler_may_clean_up_within_its_grace(tmp_path, database):
                  "except ms.errors.AttemptTimeout:\n    return 'as if nothing had been'",
         waits_in_c="timeout='2s', grace='2s' @@ import ctypes; ctypes.CDLL(None).pause(); "
                    "ctypes.CDLL(None).sleep(600)",
-        holds_the_gil="timeout='2s', grace='1s' @@ import re; re.match('(a+)+b', 'a' * 64)",
+        holds_the_gil="timeout='2s', grace='1s' @@ import ctypes, signal\n"
+                      "signal.pthread_sigmask(signal.SIG_BLOCK, [15]); ctypes.PyDLL(None).sleep(600)",
         is_deaf="timeout='2s', grace='1s' @@ import signal; signal.signal(15, signal.SIG_IGN)\n"
                 "while True: time.sleep(600)",
     )
