@@ -5,6 +5,7 @@ handler changed of the process (working folder, environment, signal handlers, st
 and what it cannot put back it says, so that the scheduler replaces the process.
 """
 
+import gc
 import os
 import resource
 import sys
@@ -47,6 +48,8 @@ class Worker:
         self.stopped = False
         self.files: dict[str, dict[str, Any]] = {}
         self.surroundings = Surroundings()
+        self.total = spent()
+        self.grown, self.peak = True, 0
 
     # Signals
 
@@ -81,8 +84,8 @@ class Worker:
 
     def run(self, order: "ProcessOrder") -> "str | None":
         """Run one attempt and tell its end; returned is why this process must not go on."""
-        before = spent()
-        reset_peak()
+        if self.grown:
+            reset_peak()
         os.environ["MAINSPRING_ATTEMPT"] = order.mark
         # What is raised to stop a handler may arrive when it has just ended: then it is caught
         # by the outer clause, and comes no second time.
@@ -108,10 +111,13 @@ class Worker:
         value = None
         flush()
         spoilt = self.spoilt()
-        total = spent()
+        total, peak = spent(), peak_kb()
+        before, self.total = self.total, total
+        # A peak that nobody raised since the last look is still what the process holds.
+        self.grown, self.peak = peak > self.peak, peak
         try:
             self.line.done(
-                order, cpu_ms=total - before, cpu_total_ms=total, max_rss_kb=peak_kb(),
+                order, cpu_ms=total - before, cpu_total_ms=total, max_rss_kb=peak,
                 imported=order.file in self.files, spoilt=spoilt,
             )
         except OSError:  # the scheduler is gone, or a handler closed what was not its own
@@ -162,6 +168,8 @@ class Worker:
             dags = self.files[order.file] = self.load(order)
             self.surroundings.remember()
             _capture.route_logging()
+            # What a file brought stays: it need not be gone through after every few attempts.
+            gc.freeze()
         handlers = dags.get(order.dag)
         if handlers is None:
             known = ", ".join(dags) or "none"

@@ -66,7 +66,7 @@ impl Inbox {
     /// Those of the socket, but for an end by force, which is an end.
     pub fn receive(&mut self, socket: impl AsFd, wait: bool) -> io::Result<()> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
-        let mut chunk = [0_u8; 64 * 1024];
+        let mut chunk = [0_u8; 8 * 1024];
         loop {
             match rustix::net::recv(socket.as_fd(), &mut chunk[..], flags) {
                 Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) => self.closed = true,

@@ -27,6 +27,8 @@ use crate::runtime::logs::{LogSink, Stream};
 
 /// How long a worker's end may be news to its supervisor.
 const NEWS: Duration = Duration::from_millis(200);
+/// How much output is read at once.
+const CHUNK: usize = 16 * 1024;
 /// Exit code of a worker that cannot say how an attempt ended, for its connection was closed.
 const CUT: i32 = 113;
 /// How long a supervisor whose tree has ended may take to end itself.
@@ -71,7 +73,7 @@ pub enum Ran {
     Done(Finished),
     /// It has ended, and so has the worker.
     Ended(Finished),
-    /// The worker ended before it took the attempt.
+    /// The worker was gone before it could be given the attempt.
     NotBegun,
 }
 
@@ -210,13 +212,11 @@ impl Crew {
         }
         self.attempts += 1;
         let mut log = |bytes: &[u8], stream: Stream| job.log.write(bytes, stream);
-        let mut begun = false;
         let mut finished = None;
         let mut cut = false;
         let mut wait = None;
         loop {
             match self.listen(&mut log, wait) {
-                Ok(News::Worker(FromWorker::Begun)) => begun = true,
                 Ok(News::Worker(FromWorker::Ready)) => {}
                 Ok(News::Worker(FromWorker::Done(done))) => {
                     self.drain(&mut log, Some(()));
@@ -249,9 +249,6 @@ impl Crew {
                 Ok(News::Supervisor(FromSupervisor::Dead { status })) => {
                     self.dead = Some(status);
                     self.drain(&mut log, None);
-                    if !begun && finished.is_none() && !stopped() {
-                        return Ran::NotBegun;
-                    }
                     return Ran::Ended(match finished {
                         Some(finished) => finished,
                         None if cut || status.exit_code == Some(CUT) => {
@@ -263,11 +260,8 @@ impl Crew {
                 Ok(News::Supervisor(_)) => {}
                 Ok(News::SupervisorGone) | Err(_) => {
                     let _ = self.supervisor.kill();
-                    let clean = sweep_worker(&self.mark);
+                    sweep_worker(&self.mark);
                     self.drain(&mut log, None);
-                    if !begun && finished.is_none() && !stopped() && clean {
-                        return Ran::NotBegun;
-                    }
                     return Ran::Ended(finished.unwrap_or_else(|| ends::lost(job, &seen)));
                 }
             }
@@ -399,7 +393,7 @@ fn say_replaced(log: &LogSink, why: &str) {
 
 /// Reads once, at most so many bytes; 0 where there is nothing.
 fn read(pipe: &OwnedFd, stream: Stream, log: Log<'_>, at_most: usize) -> usize {
-    let mut chunk = [0_u8; 64 * 1024];
+    let mut chunk = [0_u8; CHUNK];
     let into = at_most.min(chunk.len());
     let read = rustix::io::read(pipe, &mut chunk[..into]).unwrap_or(0);
     if read > 0 {

@@ -160,8 +160,6 @@ impl WireInput {
 pub enum FromWorker {
     /// It has come up.
     Ready,
-    /// It has taken the attempt that it was given.
-    Begun,
     /// The handler has returned, and everything that it printed lies in the pipes.
     Done(Box<Done>),
 }

@@ -101,7 +101,6 @@ impl WorkerLine {
             }
             inbox.receive(self.socket.as_fd(), true)?;
         };
-        send(&self.socket, &FromWorker::Begun)?;
         Ok(Some(self.order(wire)))
     }
 
