@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::ends;
 use super::frames::send_now;
 use super::options::ProcessOptions;
-use super::seat::{Crew, Ran};
+use super::seat::{Crew, NoCrew, Ran};
 use super::sweep::{mark, sweep_orphans};
 use super::wire::ToSupervisor;
 use crate::engine::TaskRunRef;
@@ -20,8 +20,8 @@ use crate::runtime::executor::{Executor, Finished, Job, ProcessHost};
 use crate::runtime::logs::LogSink;
 use crate::runtime::reporter::Reporter;
 
-/// How often an attempt that has not begun is given to another worker.
-const TRIES: u32 = 3;
+/// How many workers an attempt is given to, or waits for, that end before it has begun.
+const TRIES: u32 = 5;
 /// Of the time a stop may take, what is kept for killing and for the news of it: one part in five.
 const RESERVE: u64 = 5;
 /// How long closing waits for the threads.
@@ -313,12 +313,16 @@ impl Shared {
 
     fn run(&self, seat: &Seat, job: &Arc<Job>, crew: &mut Option<Crew>) {
         let Some(host) = job.host.downcast_ref::<ProcessHost>() else { return };
+        let mut why = format!("{TRIES} workers ended before they took the attempt");
         for _ in 0..TRIES {
             let mine = match self.crew_for(host, crew.take()) {
                 Ok(mine) => crew.insert(mine),
-                Err(why) => {
-                    self.reporter.report(job, ends::no_worker(job, &why));
-                    return;
+                Err(none) => {
+                    why = none.why;
+                    if none.killed && seat.over() {
+                        continue;
+                    }
+                    break;
                 }
             };
             if !seat.may_begin(mine.control()) {
@@ -365,12 +369,11 @@ impl Shared {
                 }
             }
         }
-        let why = format!("{TRIES} workers ended before they took the attempt");
         self.reporter.report(job, ends::no_worker(job, &why));
     }
 
     /// The worker that a seat has, if it suits and lives, else a new one.
-    fn crew_for(&self, host: &ProcessHost, crew: Option<Crew>) -> Result<Crew, String> {
+    fn crew_for(&self, host: &ProcessHost, crew: Option<Crew>) -> Result<Crew, NoCrew> {
         if let Some(mut crew) = crew {
             let files = crew.files().iter().map(|(file, version)| (file.as_path(), &**version));
             if suits(files, host) > Suits::No && !crew.is_gone() {

@@ -67,6 +67,14 @@ enum News {
 /// Where output goes.
 type Log<'a> = &'a mut dyn FnMut(&[u8], Stream);
 
+/// Why there is no worker.
+pub struct NoCrew {
+    /// In words, with what it printed.
+    pub why: String,
+    /// Somebody killed it: another one may come up.
+    pub killed: bool,
+}
+
 /// What came of giving a worker an attempt.
 pub enum Ran {
     /// It has ended; the worker can go on.
@@ -81,10 +89,12 @@ impl Crew {
     /// Starts a worker and waits until it has come up.
     ///
     /// # Errors
-    /// Why there is none, with what it printed.
-    pub fn start(options: &ProcessOptions, mark: String) -> Result<Crew, String> {
-        let mut crew = Crew::spawn(options, mark).map_err(|error| error.to_string())?;
+    /// Why there is none.
+    pub fn start(options: &ProcessOptions, mark: String) -> Result<Crew, NoCrew> {
+        let mut crew = Crew::spawn(options, mark)
+            .map_err(|error| NoCrew { why: error.to_string(), killed: false })?;
         let mut printed = Vec::new();
+        let mut killed = false;
         let watch = Stopwatch::start();
         let why = loop {
             let left = watch.left_of(options.start);
@@ -100,10 +110,16 @@ impl Crew {
                     crew.dead = Some(status);
                     break match (status.exit_code, status.signal) {
                         (Some(code), _) => format!("it ended at once, with exit code {code}"),
-                        (_, signal) => format!("it ended at once, by signal {signal:?}"),
+                        (None, signal) => {
+                            killed = true;
+                            format!("it ended at once, by signal {}", signal.unwrap_or(0))
+                        }
                     };
                 }
-                Ok(News::SupervisorGone) => break "its supervisor ended at once".into(),
+                Ok(News::SupervisorGone) => {
+                    killed = true;
+                    break "its supervisor ended at once".into();
+                }
                 Ok(_) => {}
                 Err(error) => break error.to_string(),
             }
@@ -112,7 +128,8 @@ impl Crew {
         crew.end(Duration::ZERO);
         let tail = printed.get(printed.len().saturating_sub(COMPLAINT)..).unwrap_or_default();
         let tail = String::from_utf8_lossy(tail);
-        Err(format!("{why}\n{}", tail.trim()).trim_end().to_owned())
+        let why = format!("{why}\n{}", tail.trim()).trim_end().to_owned();
+        Err(NoCrew { why, killed })
     }
 
     fn spawn(options: &ProcessOptions, mark: String) -> io::Result<Crew> {

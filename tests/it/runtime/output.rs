@@ -76,7 +76,7 @@ fn a_bar_without_an_end_does_not_grow_and_a_long_line_is_cut_between_characters(
 fn handlers_in_files_need_a_session_with_worker_processes() {
     let folder = Folder::new("no-processes");
     let desk = Desk::open(&folder);
-    desk.register(json!([{"name": "a", "type": "python"}]));
+    desk.register(json!([{"name": "a", "type": "python", "handler": "dags:a"}]));
     let host = ProcessHost {
         file: PathBuf::from("/nowhere/dags.py"),
         dag: "d".into(),

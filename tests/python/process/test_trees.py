@@ -105,7 +105,7 @@ def test_no_tree_survives_a_timeout(tmp_path, database, first):
     assert living(witness) == []
     assert len(witness.read_text().split("\n")) > 30
     for each in run:
-        assert each.state == "TIMEOUT", (each.name, each.error)
+        assert each.state == "TIMEOUT", (each.task, each.error)
         assert each.attempts[0].outcome == "TIMEOUT"
 
 
@@ -182,7 +182,7 @@ def test_a_handler_may_clean_up_within_its_grace(tmp_path, database):
     began = time.monotonic()
     run = tools.run(dag)
     assert time.monotonic() - began < 15
-    assert {each.state for each in run} == {"TIMEOUT"}, [(each.name, each.state) for each in run]
+    assert {each.state for each in run} == {"TIMEOUT"}, [(each.task, each.state) for each in run]
     assert run["cleans"].log == "cleaned up\n"
     assert "AttemptTimeout" in run["cleans"].attempts[0].error_type
     rows = {row["task"]: row for row in ms.sql(
