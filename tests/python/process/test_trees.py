@@ -339,3 +339,31 @@ def test_closing_leaves_no_process(tmp_path, database):
     assert tools.alive(mark)
     _session.close(database)
     assert tools.alive(mark) == []
+
+
+def test_a_shutdown_interrupts_and_leaves_nothing(tmp_path, database):
+    from mainspring import _session
+
+    dag, witness = forest(tmp_path, """
+    with ms.Dag("jobs") as dag:
+        @ms.task
+        def one() -> None:
+            note()
+            grow(random.Random(3), 1)
+            time.sleep(600)
+    """)
+    run = tools.run(dag, wait=False)
+    tools.until(lambda: len(living(witness)) > 2)
+    _session.close(database)
+    assert living(witness) == []
+    assert [each.outcome for each in ms.run(run.id)["one"].attempts] == ["INTERRUPTED"]
+
+
+def test_a_log_that_cannot_be_written_fails_no_task(tmp_path, database):
+    files = database.with_suffix(".files")
+    files.mkdir(exist_ok=True)
+    (files / "logs").write_text("in the way")
+    run = tools.run(tools.tasks(tmp_path, one="print('hello'); return 1"))
+    assert run.state == "SUCCESS"
+    assert "hello" in run["one"].log
+    assert "the log file could not be written" in run["one"].log
