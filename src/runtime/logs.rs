@@ -43,6 +43,8 @@ enum Target {
 #[derive(Default)]
 struct State {
     file: Option<File>,
+    /// The file was made: an attempt that was given up may print more after its end was told.
+    made: bool,
     /// A file that could not be made or written: output is then kept in the tail only.
     broken: Option<String>,
     written: u64,
@@ -138,7 +140,8 @@ impl LogSink {
         }
         let tail = (!state.tail.is_empty())
             .then(|| String::from_utf8_lossy(&state.tail).trim_end_matches('\n').to_owned());
-        let path = state.file.take().and_then(|_| self.path());
+        state.file = None;
+        let path = if state.made { self.path() } else { None };
         (path.map(|path| path.to_string_lossy().into_owned()), tail)
     }
 
@@ -186,7 +189,11 @@ impl LogSink {
             if let Some(folder) = path.parent() {
                 private_folder(folder)?;
             }
-            state.file = Some(File::create(&path)?);
+            state.file = Some(match state.made {
+                true => File::options().append(true).open(&path)?,
+                false => File::create(&path)?,
+            });
+            state.made = true;
         }
         match state.file.as_mut() {
             Some(file) => file.write_all(text),

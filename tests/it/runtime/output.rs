@@ -73,6 +73,22 @@ fn a_bar_without_an_end_does_not_grow_and_a_long_line_is_cut_between_characters(
 }
 
 #[test]
+fn what_comes_after_the_end_was_told_is_added() {
+    let folder = Folder::new("late-output");
+    let (clock, _) = Clock::test(START);
+    let files = Files::beside(&folder.database());
+    let log = LogSink::new(&files, &clock, RunId(1), TaskRunId(1), 1);
+    assert_eq!(log.finish(), (None, None));
+    log.write(b"before\n", Stream::Out);
+    let (first, _) = log.finish();
+    log.write(b"after\n", Stream::Out);
+    let (second, tail) = log.finish();
+    assert_eq!((&first, tail.as_deref()), (&second, Some("before\nafter")));
+    let text = std::fs::read_to_string(first.unwrap()).unwrap();
+    assert_eq!(text.lines().count(), 2);
+}
+
+#[test]
 fn handlers_in_files_need_a_session_with_worker_processes() {
     let folder = Folder::new("no-processes");
     let desk = Desk::open(&folder);

@@ -6,6 +6,7 @@ import signal
 import threading
 from pathlib import Path
 
+import mainspring as ms
 from crash import _tools as others
 
 from . import _tools as tools
@@ -75,3 +76,29 @@ def test_two_hundred_kills_lose_nothing(tmp_path, database):
         for attempt in before:
             assert attempt.outcome in ("FAILED", "LOST"), attempt.outcome
             assert attempt.error_code in ("SIGNAL_9", "SUPERVISOR", "WORKER"), attempt.error
+
+
+def test_a_stop_that_comes_as_an_attempt_ends_hits_no_other(tmp_path, database):
+    """Timeouts about as long as the tasks: each is one or the other, and nobody else is killed."""
+    dag = tools.dag_of(tmp_path, """
+        import random
+        rng = random.Random(4)
+        with ms.Dag("jobs") as dag:
+            for i in range(200):
+                @ms.task(name=f"t{i}", timeout="60ms", grace="2s", pool="few",
+                         params={"s": 0.05 + rng.random() / 100})
+                def one(s: float) -> float:
+                    time.sleep(s)
+                    return s
+    """)
+    ms.pool("few", 4)
+    from mainspring._processes import commands
+    from mainspring._session import session
+
+    session(None).core.use_processes(*commands(), workers=4)
+    run = tools.run(dag)
+    states = [each.state for each in run]
+    assert set(states) <= {"SUCCESS", "TIMEOUT"}, [
+        (each.task, each.error) for each in run if each.state == "FAILED"]
+    tools.until(lambda: others.leases(database) == [])
+    assert others.consistent(database) == []
