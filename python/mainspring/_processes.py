@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["commands", "file_of", "fingerprint"]
 
+# The worker has this very package, whatever else of its name could be found; and nothing more of
+# the folder that it is in than this process has.
 _START = (
-    "import sys; sys.path.append(sys.argv.pop()); from mainspring._worker import main; main()"
+    "import sys; sys.path.insert(0, sys.argv.pop()); import mainspring; del sys.path[0]; "
+    "from mainspring._worker import main; main()"
 )
 
 

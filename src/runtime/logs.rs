@@ -138,6 +138,7 @@ impl LogSink {
             let note = format!("mainspring: the log file could not be written: {why}");
             push_tail(&mut state.tail, note.as_bytes());
         }
+        trim(&mut state.tail);
         let tail = (!state.tail.is_empty())
             .then(|| String::from_utf8_lossy(&state.tail).trim_end_matches('\n').to_owned());
         state.file = None;
@@ -242,20 +243,22 @@ fn width(lead: u8) -> usize {
     }
 }
 
-/// Adds a line and forgets the oldest ones beyond the limit.
+/// Adds a line, and from time to time forgets the oldest ones.
 fn push_tail(tail: &mut Vec<u8>, line: &[u8]) {
     let line = &line[line.len().saturating_sub(TAIL_LIMIT - 1)..];
     tail.extend_from_slice(line);
     tail.push(b'\n');
-    if tail.len() > TAIL_LIMIT {
-        let excess = tail.len() - TAIL_LIMIT;
-        // Cut at a line's end where there is one.
-        let cut = tail[excess..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map_or(excess, |at| excess + at + 1);
-        tail.drain(
-            ..cut.min(tail.len().saturating_sub(line.len() + 1)).max(excess.min(tail.len())),
-        );
+    if tail.len() > 8 * TAIL_LIMIT {
+        trim(tail);
     }
+}
+
+/// Forgets what is beyond the limit: whole lines, where more than one is left.
+fn trim(tail: &mut Vec<u8>) {
+    let Some(excess) = tail.len().checked_sub(TAIL_LIMIT).filter(|excess| *excess > 0) else {
+        return;
+    };
+    let end = tail[excess..].iter().position(|byte| *byte == b'\n').map(|at| excess + at + 1);
+    let cut = end.filter(|end| *end < tail.len()).unwrap_or(excess);
+    tail.drain(..cut);
 }
