@@ -23,9 +23,11 @@ from mainspring._dag import Dag
 from mainspring._dag_schedule import Schedule, schedule
 from mainspring._history import Runs, pool, run, runs, show_versions, sql
 from mainspring._node import Node
+from mainspring._requests import cancel, pause, resume, trigger
 from mainspring._rule import Rule
 from mainspring._run import Run
 from mainspring._schedule import biz_dates, render
+from mainspring._serve import serve
 from mainspring._session import use
 from mainspring._task import Task, noop, task
 from mainspring._taskrun import Attempt, TaskRun
@@ -77,18 +79,23 @@ __all__ = [
     "at",
     "biz_dates",
     "calendar",
+    "cancel",
     "context",
     "cron",
     "every",
     "noop",
+    "pause",
     "pool",
     "render",
+    "resume",
     "run",
     "runs",
     "schedule",
+    "serve",
     "show_versions",
     "sql",
     "task",
     "testing",
+    "trigger",
     "use",
 ]

@@ -143,6 +143,14 @@ def _route_logging() -> None:
         root.addHandler(handler)
 
 
+def route_logging() -> None:
+    """Route logging for good: in a process that does nothing but run attempts."""
+    with _lock:
+        _active.add(route_logging)
+        if "logging" in sys.modules:
+            _route_logging()
+
+
 def attempt_logger(core: "CoreContext") -> "Logger":
     """Return the logger of a task; its records go to the log of the attempt that runs."""
     import logging

@@ -193,6 +193,7 @@ class Dag(Definition):
         only: "Sequence[Any] | None" = None,
         wait: bool = True,
         progress: "bool | None" = None,
+        executor: str = "inline",
     ) -> "Run":
         """Run it here and now, and return the run.
 
@@ -213,6 +214,10 @@ class Dag(Definition):
             Whether to return when it has ended; else at once, and ``run.wait()`` waits.
         progress : bool, optional
             Live progress; by default on a terminal and in a notebook.
+        executor : {"inline", "process"}, default "inline"
+            Where the tasks run: in this process, or in worker processes, which import the file
+            that the dag is in. There a timeout ends the whole process tree of a task, and a task
+            that crashes takes nothing with it.
 
         Returns
         -------
@@ -241,7 +246,7 @@ class Dag(Definition):
         from mainspring._launch import launch
 
         return launch(self, biz_date, params=params, nominal_at=nominal_at, only=only, wait=wait,
-                      progress=progress)
+                      progress=progress, executor=executor)
 
     def render(
         self,
@@ -291,7 +296,12 @@ class Dag(Definition):
         }
 
     def resume(
-        self, run: "Run | int", *, wait: bool = True, progress: "bool | None" = None
+        self,
+        run: "Run | int",
+        *,
+        wait: bool = True,
+        progress: "bool | None" = None,
+        executor: str = "inline",
     ) -> "Run":
         """Take up a run whose process is gone; what succeeded does not run again.
 
@@ -299,7 +309,7 @@ class Dag(Definition):
         ----------
         run : Run or int
             The run, or its id.
-        wait, progress
+        wait, progress, executor
             As in :meth:`run`.
 
         Raises
@@ -309,7 +319,7 @@ class Dag(Definition):
         """
         from mainspring._launch import resume
 
-        return resume(self, run, wait=wait, progress=progress)
+        return resume(self, run, wait=wait, progress=progress, executor=executor)
 
     def rerun(
         self,
@@ -319,6 +329,7 @@ class Dag(Definition):
         downstream: bool = False,
         wait: bool = True,
         progress: "bool | None" = None,
+        executor: str = "inline",
     ) -> "Run":
         """Run again what failed in a run, or the tasks that are named.
 
@@ -330,7 +341,7 @@ class Dag(Definition):
             What to run again; by default whatever did not succeed.
         downstream : bool, default False
             Also everything downstream of those tasks.
-        wait, progress
+        wait, progress, executor
             As in :meth:`run`.
 
         Examples
@@ -349,7 +360,14 @@ class Dag(Definition):
         """
         from mainspring._launch import rerun
 
-        return rerun(self, run, tasks, downstream=downstream, wait=wait, progress=progress)
+        return rerun(self, run, tasks, downstream=downstream, wait=wait, progress=progress,
+                     executor=executor)
+
+    def serve(self, *, executor: str = "inline", grace: float = 30.0) -> None:
+        """Stay up and fire its schedules, until Ctrl-C or SIGTERM; see :func:`mainspring.serve`."""
+        from mainspring._serve import serve
+
+        serve(self, executor=executor, grace=grace, database=self.database)
 
     def runs(self, *, state: "Any" = None, limit: int = 50) -> "Runs":
         """Return its latest runs, the newest first; see :func:`mainspring.runs`."""

@@ -5,7 +5,7 @@ from mainspring._rule import Rule
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import date, datetime, timedelta
+    from datetime import date, timedelta
     from typing import Any
 
     from mainspring._business import Calendar

@@ -33,11 +33,19 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class FreshLoader(SourceFileLoader):
-    """Loads a module of source, from its text if that may be newer than its bytecode."""
+    """Loads a module of source, from its text if that may be newer than its bytecode.
+
+    With ``kept``, from the text of another file, as if it stood in its own.
+    """
+
+    kept: str | None = None
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code of the module."""
         path = self.get_filename(fullname)
+        if self.kept is not None:
+            known: CodeType = self.source_to_code(self.get_data(self.kept), path)
+            return known
         try:
             young = time.time() - os.stat(path).st_mtime < YOUNG
         except OSError:

@@ -27,15 +27,20 @@ def call(func: "Callable[..., Any]", kwargs: "dict[str, Any]", core: "CoreContex
     token = current.set(core)
     _capture.install(key)
     try:
-        value = func(**kwargs)
-        if type(value) is CoroutineType:  # a plain wrapper around a coroutine function
-            import asyncio
-
-            return asyncio.run(value)
-        return value
+        return invoke(func, kwargs)
     finally:
         _capture.uninstall(key)
         current.reset(token)
+
+
+def invoke(func: "Callable[..., Any]", kwargs: "dict[str, Any]") -> "Any":
+    """Call a handler, and run what it gives to its end where that is a coroutine."""
+    value = func(**kwargs)
+    if type(value) is CoroutineType:  # a plain wrapper around a coroutine function
+        import asyncio
+
+        return asyncio.run(value)
+    return value
 
 
 def start_thread(worker: "Worker") -> None:

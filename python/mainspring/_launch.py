@@ -34,16 +34,17 @@ INSIDE_STEP = 0.1
 
 
 def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", only: "Any",
-           wait: bool, progress: "bool | None") -> Run:
+           wait: bool, progress: "bool | None", executor: str = "inline") -> Run:
     """Run a dag here and now; see ``Dag.run``."""
     if wait:
         _may_wait()
     request = _request(dag, biz_date, params, nominal_at, only)
     here = session(dag.database)
     here.register(dag)
+    handlers = handlers_of(here, dag, executor)
     run = None
     try:
-        run = Run(here.core.submit(dag.name, dag.handlers(), request), here.database)
+        run = Run(here.core.submit(dag.name, handlers, request), here.database)
         here.known.add(run.id)
         if wait:
             _follow(here, run, progress, None)
@@ -70,6 +71,19 @@ def preview(dag: "Dag", task: "Any", biz_date: "Any", *, params: "Any",
     return core(dag.spec(), name, request, time.time_ns() // 1000)
 
 
+def handlers_of(here: Session, dag: "Dag", executor: str) -> "Any":
+    """What runs a dag's handlers: functions of this process, or the file that others import."""
+    if executor == "inline":
+        return dag.handlers()
+    if executor != "process":
+        raise ValueError(f"there is no executor {executor!r}\n  hint: 'inline' or 'process'")
+    from mainspring._processes import file_of, fingerprint
+
+    file = file_of(dag)
+    here.use_processes()
+    return dag.name, file, fingerprint(file)
+
+
 def _unknown(here: Session, dag: "Dag") -> "list[Run]":
     """Runs that were made here just as Ctrl-C came, before anybody knew their ids."""
     import os
@@ -80,19 +94,20 @@ def _unknown(here: Session, dag: "Dag") -> "list[Run]":
     return [Run(row["id"], here.database) for row in mine if row["id"] not in here.known]
 
 
-def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None") -> Run:
+def resume(dag: "Dag", run: "Any", *, wait: bool, progress: "bool | None",
+           executor: str = "inline") -> Run:
     """Take up a run whose process is gone; see ``Dag.resume``."""
     if wait:
         _may_wait()
     here = session(dag.database)
     found = _as_run(run, here)
     here.register(dag)
-    handlers = dag.handlers()
+    handlers = handlers_of(here, dag, executor)
     return _again(here, found, lambda: here.core.resume(found.id, handlers), wait, progress)
 
 
 def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
-          progress: "bool | None") -> Run:
+          progress: "bool | None", executor: str = "inline") -> Run:
     """Run again what failed or was named; see ``Dag.rerun``."""
     if wait:
         _may_wait()
@@ -100,7 +115,7 @@ def rerun(dag: "Dag", run: "Any", tasks: "Any", *, downstream: bool, wait: bool,
     found = _as_run(run, here)
     here.register(dag)
     names = None if tasks is None else _names(tasks)
-    handlers = dag.handlers()
+    handlers = handlers_of(here, dag, executor)
 
     def begin() -> None:
         here.core.rerun(found.id, handlers, tasks=names, downstream=downstream)

@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 from datetime import date, datetime, tzinfo
-from typing import Any, TypedDict, final
+from typing import Any, TypeAlias, TypedDict, final
+
+_Handlers: TypeAlias = dict[
+    str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]
+]
 
 __version__: str
 
@@ -126,6 +130,60 @@ class Worker:
     def nobody_came(self) -> None: ...
 
 @final
+class ProcessWorker:
+    """A worker process's connection to the scheduler; used by `mainspring._worker`."""
+
+    def __new__(cls) -> ProcessWorker: ...
+    def ready(self) -> None: ...
+    def next(self) -> ProcessOrder | None: ...
+    def done(
+        self,
+        order: ProcessOrder,
+        *,
+        cpu_ms: int,
+        cpu_total_ms: int,
+        max_rss_kb: int,
+        imported: bool,
+        spoilt: str | None = None,
+    ) -> None: ...
+    def is_worker(self) -> bool: ...
+    def left_processes(self) -> bool: ...
+
+@final
+class ProcessOrder:
+    """One attempt that a worker process is to run."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def dag(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def mark(self) -> str: ...
+    def arguments(
+        self, converters: dict[str, Callable[[Any], Any]] | None = None
+    ) -> tuple[dict[str, Any], Context]: ...
+    def returned(self, value: Any) -> None: ...
+    def failed(self, exception: BaseException) -> None: ...
+    def refused(
+        self, code: str, kind: str, message: str, traceback: str | None = None
+    ) -> None: ...
+
+@final
+class ProcessEnd:
+    """How a worker ended whose supervisor this process was."""
+
+def supervise(worker: list[str]) -> ProcessEnd | None:
+    """Live the life of a supervisor: start this worker, return when nothing of it is left."""
+
+def report_end(end: ProcessEnd, cpu_ms: int, max_rss_kb: int) -> None: ...
+def stop_reason() -> str | None:
+    """Why this worker is being ended: "timeout", "cancel"...; None where it is not."""
+
+@final
 class Session:
     """One process's way to decide: owns the driver thread and the threads that run handlers."""
 
@@ -146,28 +204,40 @@ class Session:
     def database(self) -> str: ...
     def register(self, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Check and store definitions; [{"key", "revision", "tasks": [{"name", "version"}]}]."""
+    def use_processes(
+        self,
+        supervisor: list[str],
+        worker: list[str],
+        *,
+        workers: int,
+        max_attempts: int | None = None,
+        max_rss_kb: int | None = None,
+        idle_s: float | None = None,
+        start_s: float | None = None,
+    ) -> None:
+        """Run handlers in files in worker processes from now on; only the first call counts."""
     def submit(
         self,
         dag: str,
-        handlers: dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]],
+        handlers: _Handlers | tuple[str, str, str],
         request: dict[str, Any],
     ) -> int:
         """Make a run of a registered dag and start it; durable when this returns.
 
         `handlers`: task name to (callable, whether it is a coroutine function, converters of
-        argument values). `request`: "biz_date" (ISO text), "nominal_at", "interval_start",
+        argument values); or (dag, file, version), where worker processes find them. `request`: "biz_date" (ISO text), "nominal_at", "interval_start",
         "interval_end" (microseconds UTC), all optional; "params", "only" (task names), "requested_by".
         """
     def resume(
         self,
         run_id: int,
-        handlers: dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]],
+        handlers: _Handlers | tuple[str, str, str],
     ) -> None:
         """Take up a run whose process is gone; what succeeded does not run again."""
     def rerun(
         self,
         run_id: int,
-        handlers: dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]],
+        handlers: _Handlers | tuple[str, str, str],
         tasks: list[str] | None = None,
         downstream: bool = False,
     ) -> None:
@@ -197,6 +267,12 @@ class Session:
         """Call these handlers no more: {"takes_ms", "result", "fails", "code"}, all optional."""
     def advance(self, to: int) -> None:
         """Move a clock that stands to an instant, in steps: to each at which something happens."""
+    def drain(self) -> None:
+        """Start nothing more; what is live goes on."""
+    def load(self) -> dict[str, Any]:
+        """{"live", "stuck", "runs", "next_fire"}: attempts, open runs, microseconds UTC or None."""
+    def news(self) -> list[dict[str, Any]]:
+        """What was done since this was asked last: {"event", "at", ...}, the oldest first."""
     def schedules(self, dag: str) -> list[ScheduleDict]: ...
     def skips(self, dag: str, limit: int = 1000) -> list[SkipDict]: ...
     def set_pool(self, name: str, slots: int) -> None: ...

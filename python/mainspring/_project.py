@@ -76,7 +76,11 @@ def other_file_has(
 
 
 def load_file(
-    path: str | os.PathLike[str], *, keep: bool = True, others: Iterable[str] = ()
+    path: str | os.PathLike[str],
+    *,
+    keep: bool = True,
+    others: Iterable[str] = (),
+    source: str | None = None,
 ) -> LoadedFile:
     """Import one dag file and collect its dags.
 
@@ -90,13 +94,15 @@ def load_file(
     others
         Real paths of the dag files that are loaded beside it; what those make while this one
         imports them is theirs.
+    source
+        A file whose content is taken in place of this one's, as if it stood there.
     """
     file = Path(path).absolute()
-    if not file.is_file():
+    if source is None and not file.is_file():
         return LoadedFile(file, problems=(_missing(file),))
     name = _module_name(file)
     with _surroundings(file, keep), _recording() as made:
-        module, problems, trace = _execute(file, name)
+        module, problems, trace = _execute(file, name, source)
     if module is None:
         sys.modules.pop(name, None)
         return LoadedFile(file, (), problems, trace)
@@ -132,10 +138,13 @@ def _module_name(file: Path) -> str:
     return candidate
 
 
-def _execute(file: Path, name: str) -> tuple[ModuleType | None, tuple[Problem, ...], str | None]:
+def _execute(
+    file: Path, name: str, source: str | None = None
+) -> tuple[ModuleType | None, tuple[Problem, ...], str | None]:
     from mainspring._fresh import FreshLoader
 
     loader = FreshLoader(name, str(file))
+    loader.kept = source
     spec = importlib.util.spec_from_file_location(name, file, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)

@@ -33,7 +33,18 @@ class Session:
         self.core: CoreSession = core or open_core(database, "interactive")
         self._registered: dict[str, tuple[Dag, int]] = {}
         self._abandoned = False
+        self._has_processes = False
         self.known: set[int] = set()
+
+    def use_processes(self) -> None:
+        """From now on handlers in files run in worker processes, as many as there are slots."""
+        if self._has_processes:
+            return
+        from mainspring._processes import commands
+
+        supervisor, worker = commands()
+        self.core.use_processes(supervisor, worker, workers=self.slots)
+        self._has_processes = True
 
     def register(self, dag: "Dag") -> None:
         """Store the definition, unless it is what was stored last."""

@@ -108,6 +108,11 @@ impl super::World {
         self.served.values()
     }
 
+    /// A dag, if it is served.
+    pub fn served_dag(&self, dag: DagId) -> Option<&Served> {
+        self.served.get(&dag)
+    }
+
     /// All schedules that are here, by id.
     pub fn schedules(&self) -> impl Iterator<Item = &Scheduled> {
         self.schedules.values()

@@ -67,58 +67,69 @@ impl PythonHost {
         self.handlers.get(task)
     }
 
-    /// How an attempt ended whose handler returned.
-    pub fn returned(&self, job: &Job, value: &Bound<'_, PyAny>, cpu_ms: Option<i64>) -> Finished {
-        let record = AttemptRecord { cpu_ms, ..record_now(job) };
-        if value.is_none() {
-            // What a downstream is given for no result is None as well.
-            return Finished { outcome: Outcome::Success, result: None, record };
-        }
-        let Unstorable(why) = match values::to_text(value, RESULT_LIMIT) {
-            Ok(text) => {
-                return Finished { outcome: Outcome::Success, result: Some(text.into()), record };
-            }
-            Err(unstorable) => unstorable,
-        };
-        let kind = values::type_name(value);
-        let error = format!("{} ran, but its result ({kind}) cannot be stored: {why}", job.key());
-        let record = AttemptRecord {
-            error_code: Some("RESULT".into()),
-            error_type: Some("ResultError".into()),
-            error: Some(error),
-            ..record
-        };
-        Finished { outcome: Outcome::Failed, result: None, record }
-    }
-
-    /// How an attempt ended whose handler raised.
+    /// How an attempt ended whose handler raised; the exception is kept.
     pub fn failed(&self, py: Python<'_>, job: &Job, error: PyErr, cpu_ms: Option<i64>) -> Finished {
-        static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        type Description = (String, String, String, String);
         let exception = error.into_value(py);
-        let described = hook(py, &DESCRIBE, "describe")
-            .and_then(|describe| describe.call1((&exception,)))
-            .and_then(|words| words.extract::<Description>());
-        let (code, kind, message, traceback) = described.unwrap_or_else(|_| {
-            let kind = "an exception that cannot be described".to_owned();
-            ("ERROR".to_owned(), kind.clone(), kind, String::new())
-        });
+        let finished = failed(py, job, exception.bind(py), cpu_ms);
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         raised.insert(job.def.name.clone(), exception.into_any());
-        drop(raised);
-        let record = AttemptRecord {
-            cpu_ms,
-            error_code: Some(code),
-            error_type: Some(kind),
-            error: Some(message),
-            traceback: (!traceback.is_empty()).then_some(traceback),
-            ..record_now(job)
-        };
-        Finished { outcome: Outcome::Failed, result: None, record }
+        finished
     }
 }
 
-fn record_now(job: &Job) -> AttemptRecord {
+/// How an attempt ended whose handler returned.
+pub fn returned(job: &Job, value: &Bound<'_, PyAny>, cpu_ms: Option<i64>) -> Finished {
+    let record = AttemptRecord { cpu_ms, ..record_now(job) };
+    if value.is_none() {
+        // What a downstream is given for no result is None as well.
+        return Finished { outcome: Outcome::Success, result: None, record };
+    }
+    let Unstorable(why) = match values::to_text(value, RESULT_LIMIT) {
+        Ok(text) => {
+            return Finished { outcome: Outcome::Success, result: Some(text.into()), record };
+        }
+        Err(unstorable) => unstorable,
+    };
+    let kind = values::type_name(value);
+    let error = format!("{} ran, but its result ({kind}) cannot be stored: {why}", job.key());
+    let record = AttemptRecord {
+        error_code: Some("RESULT".into()),
+        error_type: Some("ResultError".into()),
+        error: Some(error),
+        ..record
+    };
+    Finished { outcome: Outcome::Failed, result: None, record }
+}
+
+/// How an attempt ended whose handler raised.
+pub fn failed(
+    py: Python<'_>,
+    job: &Job,
+    exception: &Bound<'_, PyAny>,
+    cpu_ms: Option<i64>,
+) -> Finished {
+    static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    type Description = (String, String, String, String);
+    let described = hook(py, &DESCRIBE, "describe")
+        .and_then(|describe| describe.call1((exception,)))
+        .and_then(|words| words.extract::<Description>());
+    let (code, kind, message, traceback) = described.unwrap_or_else(|_| {
+        let kind = "an exception that cannot be described".to_owned();
+        ("ERROR".to_owned(), kind.clone(), kind, String::new())
+    });
+    let record = AttemptRecord {
+        cpu_ms,
+        error_code: Some(code),
+        error_type: Some(kind),
+        error: Some(message),
+        traceback: (!traceback.is_empty()).then_some(traceback),
+        ..record_now(job)
+    };
+    Finished { outcome: Outcome::Failed, result: None, record }
+}
+
+/// What there is to be said of an attempt that ends now.
+pub(super) fn record_now(job: &Job) -> AttemptRecord {
     AttemptRecord {
         duration_ms: job.elapsed_ms(),
         pid: Some(i64::from(std::process::id())),

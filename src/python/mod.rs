@@ -10,6 +10,8 @@ mod faces;
 mod history;
 mod host;
 mod manual_clock;
+#[cfg(unix)]
+mod process;
 mod session;
 mod stop;
 mod timetable;
@@ -33,6 +35,11 @@ mod _mainspring {
     use super::history::History;
     #[pymodule_export]
     use super::manual_clock::ManualClock;
+    #[cfg(unix)]
+    #[pymodule_export]
+    use super::process::{
+        ProcessEnd, ProcessOrder, ProcessWorker, report_end, stop_reason, supervise,
+    };
     #[pymodule_export]
     use super::session::Session;
     #[pymodule_export]

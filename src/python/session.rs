@@ -1,6 +1,8 @@
 //! A session as Python sees it.
 
 use std::collections::BTreeMap;
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,9 +18,11 @@ use super::manual_clock::ManualClock;
 use super::worker::Worker;
 use super::{errors, faces, values};
 use crate::model::{DagDef, Date, Instant, Missed, Problem, RunId, SpecError, State};
+#[cfg(unix)]
+use crate::runtime::process::ProcessOptions;
 use crate::runtime::{
-    Clock, HandlerHost, NewRunRequest, Rerun, Session as Core, SessionOptions, Stub, StubPlan,
-    host_name,
+    Clock, HandlerHost, NewRunRequest, ProcessHost, Rerun, Session as Core, SessionOptions, Stub,
+    StubPlan, host_name,
 };
 
 /// How often a waiting thread looks whether somebody pressed Ctrl-C.
@@ -52,7 +56,8 @@ impl Session {
     }
 
     /// Remembers who can tell the exceptions of a run, and forgets those of long ago.
-    fn keep(&self, run: RunId, host: Arc<PythonHost>) {
+    fn keep(&self, run: RunId, host: Option<Arc<PythonHost>>) {
+        let Some(host) = host else { return };
         let mut hosts = self.hosts();
         hosts.insert(run, host);
         while hosts.len() > 64 {
@@ -143,17 +148,43 @@ impl Session {
         values::face(py, &faces)
     }
 
-    /// Make a run of a registered dag and start it; durable when this returns.
+    /// From now on handlers in files run in worker processes. Only the first call counts.
+    #[cfg(unix)]
+    #[pyo3(signature = (supervisor, worker, *, workers, max_attempts = None, max_rss_kb = None,
+                        idle_s = None, start_s = None))]
+    #[allow(clippy::too_many_arguments, reason = "named by whoever calls it from Python")]
+    fn use_processes(
+        &self,
+        supervisor: Vec<OsString>,
+        worker: Vec<OsString>,
+        workers: u32,
+        max_attempts: Option<u32>,
+        max_rss_kb: Option<u64>,
+        idle_s: Option<f64>,
+        start_s: Option<f64>,
+    ) {
+        let usual = ProcessOptions::new(supervisor, worker, workers);
+        let seconds = |given: Option<f64>| given.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        self.core.use_processes(ProcessOptions {
+            max_attempts: max_attempts.unwrap_or(usual.max_attempts),
+            max_rss_kb: max_rss_kb.unwrap_or(usual.max_rss_kb),
+            idle: seconds(idle_s).unwrap_or(usual.idle),
+            start: seconds(start_s).unwrap_or(usual.start),
+            ..usual
+        });
+    }
+
+    /// Make a run of a registered dag and start it; durable when this returns. `handlers` are
+    /// functions by task, or (dag, file, version): worker processes find them in that file.
     fn submit(
         &self,
         py: Python<'_>,
         dag: &str,
-        handlers: &Bound<'_, PyDict>,
+        handlers: &Bound<'_, PyAny>,
         request: &Bound<'_, PyDict>,
     ) -> PyResult<i64> {
-        let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
+        let (for_run, host) = read_host(handlers)?;
         let request = read_request(dag, request)?;
-        let for_run = Arc::clone(&host) as HandlerHost;
         let mut interrupted = None;
         let mut go_on = || {
             interrupted = Python::attach(|py| py.check_signals()).err();
@@ -168,9 +199,8 @@ impl Session {
     }
 
     /// Take up a run whose process is gone; what succeeded does not run again.
-    fn resume(&self, py: Python<'_>, run_id: i64, handlers: &Bound<'_, PyDict>) -> PyResult<()> {
-        let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
-        let for_run = Arc::clone(&host) as HandlerHost;
+    fn resume(&self, py: Python<'_>, run_id: i64, handlers: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (for_run, host) = read_host(handlers)?;
         py.detach(|| self.core.resume(RunId(run_id), for_run)).map_err(errors::session)?;
         self.keep(RunId(run_id), host);
         Ok(())
@@ -182,12 +212,11 @@ impl Session {
         &self,
         py: Python<'_>,
         run_id: i64,
-        handlers: &Bound<'_, PyDict>,
+        handlers: &Bound<'_, PyAny>,
         tasks: Option<Vec<String>>,
         downstream: bool,
     ) -> PyResult<()> {
-        let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
-        let for_run = Arc::clone(&host) as HandlerHost;
+        let (for_run, host) = read_host(handlers)?;
         let what = Rerun { tasks, downstream };
         py.detach(|| self.core.rerun(RunId(run_id), for_run, &what)).map_err(errors::session)?;
         self.keep(RunId(run_id), host);
@@ -265,11 +294,10 @@ impl Session {
     }
 
     /// Fire the schedules of registered dags from now on: pairs of key and handlers.
-    fn serve(&self, py: Python<'_>, dags: Vec<(String, Bound<'_, PyDict>)>) -> PyResult<()> {
+    fn serve(&self, py: Python<'_>, dags: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
         let mut served = Vec::with_capacity(dags.len());
         for (key, handlers) in dags {
-            let host = Arc::new(PythonHost::new(read_handlers(&handlers)?));
-            served.push((key, host as HandlerHost));
+            served.push((key, read_host(&handlers)?.0));
         }
         py.detach(|| self.core.serve(served)).map_err(errors::session)
     }
@@ -321,6 +349,27 @@ impl Session {
         interrupted.map_or(Ok(()), Err)
     }
 
+    /// Start nothing more; what is live goes on.
+    fn drain(&self) -> PyResult<()> {
+        self.core.drain().map_err(errors::session)
+    }
+
+    /// How much is going on: live attempts, stuck ones, open runs, the next fire.
+    fn load<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let load = py.detach(|| self.core.load()).map_err(errors::session)?;
+        let dict = PyDict::new(py);
+        dict.set_item("live", load.live)?;
+        dict.set_item("stuck", load.stuck)?;
+        dict.set_item("runs", load.runs)?;
+        dict.set_item("next_fire", load.next_fire.map(|at| at.0))?;
+        Ok(dict)
+    }
+
+    /// What was done since this was asked last, the oldest first.
+    fn news<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        values::face(py, &self.core.news())
+    }
+
     /// A dag's schedules with how far they have come.
     fn schedules<'py>(&self, py: Python<'py>, dag: &str) -> PyResult<Bound<'py, PyAny>> {
         let found = py.detach(|| self.core.schedules(dag)).map_err(errors::session)?;
@@ -349,6 +398,17 @@ impl Session {
     fn __repr__(&self) -> String {
         format!("Session({:?})", self.database())
     }
+}
+
+/// Who runs handlers: this process, which has them by task name, or processes that find them in
+/// (dag, file, version).
+fn read_host(given: &Bound<'_, PyAny>) -> PyResult<(HandlerHost, Option<Arc<PythonHost>>)> {
+    if let Ok(handlers) = given.cast::<PyDict>() {
+        let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
+        return Ok((Arc::clone(&host) as HandlerHost, Some(host)));
+    }
+    let (dag, file, version) = given.extract()?;
+    Ok((Arc::new(ProcessHost { file, dag, version }), None))
 }
 
 /// Task name to (callable, whether it is a coroutine function, converters).

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 
 use super::arguments;
 use super::context::Context;
-use super::host::{Handler, PythonHost, cpu_ns, hook};
+use super::host::{Handler, PythonHost, cpu_ns, hook, returned};
 use super::stop::{Interruptible, PyStop};
 use crate::runtime::{Finished, Hiring, Job, Next, Worker as Hired};
 
@@ -193,7 +193,7 @@ impl Call {
 
     /// The handler returned this.
     fn returned(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.end(py, |host, spent| host.returned(&self.job, value, spent))
+        self.end(py, |_, spent| returned(&self.job, value, spent))
     }
 
     /// The handler raised this.

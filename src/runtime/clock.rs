@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Instant as Monotonic, SystemTime};
+use std::time::{Duration, Instant as Monotonic, SystemTime};
 
 use crate::model::Instant;
 
@@ -48,5 +48,26 @@ impl Clock {
             }
             Source::Test(hand) => Instant(hand.load(Ordering::SeqCst)),
         }
+    }
+}
+
+/// Time since it was started, by a clock that nobody sets.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Monotonic);
+
+impl Stopwatch {
+    /// One that starts now.
+    pub fn start() -> Self {
+        Stopwatch(Monotonic::now())
+    }
+
+    /// How long it has run.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    /// What is left of this time.
+    pub fn left_of(&self, whole: Duration) -> Duration {
+        whole.saturating_sub(self.elapsed())
     }
 }

@@ -2,6 +2,7 @@
 //! threads that call its handlers, and a way to stop what runs.
 
 use std::any::Any;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -15,6 +16,32 @@ use crate::model::{
     AttemptRecord, AttemptStart, Date, Instant, Outcome, RunId, StopReason, TaskDef,
 };
 
+/// Where attempts run. What becomes of each is told to the driver, once: with its slot, or first
+/// its end and, when nothing of it is left, a second report that gives the slot back.
+pub trait Executor {
+    /// Takes jobs, in their order.
+    fn submit(&self, jobs: Vec<Job>);
+
+    /// Asks an attempt to stop, which may take `grace_ms`. One that has not begun is dropped and
+    /// reported at once; one that is not here is no news.
+    fn stop(&self, at: TaskRunRef, attempt_no: u32, reason: StopReason, grace_ms: i64);
+
+    /// The log of a running attempt.
+    fn log_of(&self, at: TaskRunRef) -> Option<Arc<LogSink>>;
+
+    /// What was filled into the texts of a running attempt, where that is known here.
+    fn params_of(&self, at: TaskRunRef) -> Option<String> {
+        let _ = at;
+        None
+    }
+
+    /// This process decides no longer: what can be ended from outside must not go on.
+    fn lease_lost(&self) {}
+
+    /// Ends what is left, and waits for it as long as is decent.
+    fn close(&self);
+}
+
 /// The language that handlers are written in, as far as stopping them goes.
 pub trait Interpreter: Send + Sync {
     /// Asks what runs behind `handle` to stop. Called on a thread of its own.
@@ -24,6 +51,18 @@ pub trait Interpreter: Send + Sync {
 /// The handlers of one dag, as its author's process has them; understood by the host language
 /// alone.
 pub type HandlerHost = Arc<dyn Any + Send + Sync>;
+
+/// Handlers in a file of their own, called by worker processes that import it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessHost {
+    /// The file.
+    pub file: PathBuf,
+    /// The dag in it.
+    pub dag: String,
+    /// Fingerprint of the file's content: a worker that has another version of it starts anew.
+    /// With the form `sha256:<hex>` the worker compares it with what it reads.
+    pub version: String,
+}
 
 /// How a running handler is asked to stop; made and understood by the host language alone.
 pub type StopHandle = Arc<dyn Any + Send + Sync>;

@@ -10,13 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crossbeam_channel::Sender;
-
-use super::driver::Message;
-use super::executor::{Finished, Interpreter, Job, StopHandle};
-use super::files::{Files, INLINE_RESULT_LIMIT};
+use super::executor::{Executor, Finished, Interpreter, Job, StopHandle};
 use super::logs::LogSink;
-use crate::engine::{Report, TaskRunRef};
+use super::reporter::Reporter;
+use crate::engine::TaskRunRef;
 use crate::model::StopReason;
 
 /// How long `close` waits for threads that are inside our code to leave it, in milliseconds.
@@ -29,8 +26,7 @@ pub struct InlinePool {
 
 struct Shared {
     interpreter: Arc<dyn Interpreter>,
-    driver: Sender<Message>,
-    files: Files,
+    reporter: Reporter,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -57,11 +53,10 @@ struct State {
 
 impl InlinePool {
     /// A pool without threads; they are made when there is work.
-    pub fn new(interpreter: Arc<dyn Interpreter>, driver: Sender<Message>, files: Files) -> Self {
+    pub fn new(interpreter: Arc<dyn Interpreter>, reporter: Reporter) -> Self {
         let shared = Shared {
             interpreter,
-            driver,
-            files,
+            reporter,
             state: Mutex::new(State::default()),
             wake: Condvar::new(),
         };
@@ -72,9 +67,10 @@ impl InlinePool {
     pub fn hiring(&self) -> Hiring {
         Hiring { shared: Arc::clone(&self.shared) }
     }
+}
 
-    /// Takes jobs, in their order.
-    pub fn submit(&self, jobs: Vec<Job>) {
+impl Executor for InlinePool {
+    fn submit(&self, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
         }
@@ -83,14 +79,13 @@ impl InlinePool {
         self.shared.send_for_help(&mut state);
     }
 
-    /// Asks an attempt to stop. One that has not begun is dropped and reported at once.
-    pub fn stop(&self, at: TaskRunRef, attempt_no: u32, reason: StopReason) {
+    fn stop(&self, at: TaskRunRef, attempt_no: u32, reason: StopReason, _grace_ms: i64) {
         let mut state = self.shared.lock();
         let queued = state.queue.iter().position(|job| job.at == at);
         if let Some(job) = queued.and_then(|index| state.queue.remove(index)) {
             drop(state);
             let finished = Finished::failed("STOPPED", "Stopped", "stopped before it began");
-            self.shared.report(&job, finished);
+            self.shared.reporter.report(&job, finished);
             return;
         }
         let running = state.running.get(&at).filter(|job| job.attempt.attempt_no == attempt_no);
@@ -101,14 +96,16 @@ impl InlinePool {
         }
     }
 
-    /// The log of a running attempt.
-    pub fn log_of(&self, at: TaskRunRef) -> Option<Arc<LogSink>> {
+    fn log_of(&self, at: TaskRunRef) -> Option<Arc<LogSink>> {
         self.shared.lock().running.get(&at).map(|job| Arc::clone(&job.log))
     }
 
-    /// What was filled into the texts of a running attempt.
-    pub fn params_of(&self, at: TaskRunRef) -> Option<String> {
+    fn params_of(&self, at: TaskRunRef) -> Option<String> {
         self.shared.lock().running.get(&at).and_then(|job| job.kept().map(str::to_owned))
+    }
+
+    fn close(&self) {
+        self.hiring().close();
     }
 }
 
@@ -155,7 +152,7 @@ impl Hiring {
     /// Tells the end of a job that went on elsewhere than on the thread that took it.
     pub fn ended(&self, job: &Job, finished: Finished) {
         self.shared.lock().no_longer(job);
-        self.shared.report(job, finished);
+        self.shared.reporter.report(job, finished);
     }
 }
 
@@ -228,7 +225,7 @@ impl Worker {
 
     /// Tells the end of the job that this thread has run.
     pub fn report(&self, job: &Arc<Job>, finished: Finished) {
-        self.shared.report(job, finished);
+        self.shared.reporter.report(job, finished);
         *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(job));
     }
 
@@ -267,42 +264,6 @@ impl State {
         if self.running.get(&job.at).is_some_and(|r| r.attempt.attempt_no == attempt_no) {
             self.running.remove(&job.at);
         }
-    }
-}
-
-impl Shared {
-    fn report(&self, job: &Job, mut finished: Finished) {
-        let attempt = &job.attempt;
-        let mut result_uri = None;
-        if let Some(text) = finished.result.take_if(|text| text.len() > INLINE_RESULT_LIMIT) {
-            let no = attempt.attempt_no;
-            match self.files.keep_result(job.run.id, attempt.task_run_id, no, &text) {
-                Ok(uri) => result_uri = Some(uri),
-                Err(error) => {
-                    let why = format!("the result could not be kept in a file: {error}");
-                    finished = Finished::failed("RESULT", "ResultError", why);
-                }
-            }
-        }
-        let (log_uri, log_tail) = job.log.finish();
-        finished.record.log_uri = log_uri;
-        finished.record.log_tail = log_tail;
-        // Whoever ran it elsewhere has said so already.
-        if finished.record.params.is_none() {
-            finished.record.params = job.kept().map(str::to_owned);
-        }
-        let report = Report {
-            at: job.at,
-            attempt_no: attempt.attempt_no,
-            token: attempt.token,
-            outcome: finished.outcome,
-            result: finished.result,
-            result_uri,
-            record: finished.record,
-            released: true,
-        };
-        // The driver is gone only when the session was closed: nobody is left to be told.
-        let _ = self.driver.send(Message::Report(report));
     }
 }
 

@@ -7,22 +7,29 @@ mod asking;
 mod clock;
 mod driver;
 mod executor;
+mod executors;
 mod files;
 mod inline;
 mod logs;
 mod node;
+pub mod process;
+mod readable;
 mod refusal;
 mod render;
+mod reporter;
 mod request;
 mod serving;
 mod session;
 mod stubs;
+mod told;
 mod turn;
 mod watch;
 
 pub use asking::{Asker, Leader, MAIN};
 pub use clock::Clock;
-pub use executor::{Finished, HandlerHost, Input, Interpreter, Job, RunInfo, StopHandle};
+pub use executor::{
+    Executor, Finished, HandlerHost, Input, Interpreter, Job, ProcessHost, RunInfo, StopHandle,
+};
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
 pub use inline::{Hiring, Next, Worker};
 pub use logs::{LogSink, Stream};
@@ -31,4 +38,5 @@ pub use refusal::SessionError;
 pub use request::{NewRunRequest, Rerun};
 pub use session::{Session, SessionOptions};
 pub use stubs::{Stub, StubPlan};
+pub use told::News;
 pub use watch::{RunWatch, Status};

@@ -11,6 +11,7 @@ use super::executor::HandlerHost;
 use super::refusal::SessionError;
 use super::session::{Session, lock};
 use super::stubs::StubPlan;
+use super::told::News;
 use crate::engine;
 use crate::model::{Instant, Missed, ScheduleId, Skip};
 use crate::store::{RegisteredDag, Store, StoredSchedule};
@@ -123,6 +124,11 @@ impl Session {
     /// `Closed`.
     pub fn drain(&self) -> Result<(), SessionError> {
         self.send(Message::Drain)
+    }
+
+    /// What was done here since this was asked last, the oldest first. Only what is served is told.
+    pub fn news(&self) -> Vec<News> {
+        self.told.take()
     }
 
     /// How many attempts are live here, and how many runs are open.

@@ -11,11 +11,16 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use super::clock::Clock;
 use super::driver::{Adopt, Driver, Message, Submit, plan_of, ready};
 use super::executor::{HandlerHost, Interpreter};
+use super::executors::{Executors, Processes};
 use super::files::Files;
 use super::inline::{Hiring, InlinePool};
 use super::node::{LEASE_MS, NodeLock, is_alive};
+#[cfg(unix)]
+use super::process::{ProcessOptions, ProcessPool};
 use super::refusal::SessionError;
+use super::reporter::Reporter;
 use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
+use super::told::Told;
 use super::watch::RunWatch;
 use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, World, explain};
 use crate::model::key::{NameKind, check_name};
@@ -63,6 +68,9 @@ pub struct Session {
     watches: Mutex<BTreeMap<RunId, Arc<RunWatch>>>,
     driver: Mutex<Option<JoinHandle<()>>>,
     hiring: Hiring,
+    pub(super) told: Arc<Told>,
+    processes: Processes,
+    reporter: Reporter,
     _lock: NodeLock,
 }
 
@@ -117,10 +125,15 @@ impl Session {
         let next = driving.next_ids()?;
         let world = World::new((next.run, next.task_run), slots, lease.node_id, lease.scope_id);
         let (inbox, received) = unbounded();
-        let pool = InlinePool::new(interpreter, inbox.clone(), files.clone());
-        let hiring = pool.hiring();
-        let driver =
+        let reporter = Reporter::new(inbox.clone(), files.clone());
+        let processes = Processes::default();
+        let inline = InlinePool::new(interpreter, reporter.clone());
+        let hiring = inline.hiring();
+        let pool = Executors::new(inline, processes.clone(), reporter.clone());
+        let told = Arc::new(Told::default());
+        let mut driver =
             Driver::new(driving, world, lease, clock.clone(), files.clone(), received, pool, slots);
+        driver.told = Some(Arc::clone(&told));
         let thread = std::thread::Builder::new()
             .name("mainspring-driver".into())
             .spawn(move || driver.run())
@@ -139,6 +152,9 @@ impl Session {
             watches: Mutex::new(BTreeMap::new()),
             driver: Mutex::new(Some(thread)),
             hiring,
+            told,
+            processes,
+            reporter,
             _lock: lock,
         })
     }
@@ -147,6 +163,14 @@ impl Session {
     /// one, and more where a worker says so.
     pub fn hiring(&self) -> Hiring {
         self.hiring.clone()
+    }
+
+    /// From now on handlers in files ([`ProcessHost`](super::ProcessHost)) run in worker processes,
+    /// which are started when there is work. Only the first call counts.
+    #[cfg(unix)]
+    pub fn use_processes(&self, options: ProcessOptions) {
+        let pool = ProcessPool::new(options, self.reporter.clone());
+        self.processes.are(Arc::new(pool));
     }
 
     /// The database file.
@@ -408,6 +432,9 @@ impl Session {
                 // A driver that panicked has nothing more to say.
                 let _ = driver.join();
             }
+        }
+        if let Some(processes) = self.processes.get() {
+            processes.close();
         }
         self.hiring.close();
     }

@@ -124,6 +124,11 @@ impl Turn {
         batch
     }
 
+    /// What was decided, in order.
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
     /// How far the turn decided which fires were missed; true once it is durable.
     pub fn judged(&self) -> impl Iterator<Item = &ScheduleMove> {
         self.decisions.iter().flat_map(|decision| &decision.schedules)

@@ -126,6 +126,21 @@ def _parser() -> Parser:
     )
     one.add_argument("--file", metavar="F", help="the file of the dag; default: the project's")
 
+    one = command("up", "up", "Stay up: schedule what the project's dag files define.")
+    one.add_argument("--slots", type=_positive, metavar="N", help="attempts at once")
+    text = "where tasks run; default: process"
+    one.add_argument("--executor", choices=["process", "inline"], default="process", help=text,
+                     metavar="process|inline")
+    one.add_argument("--standby", action="store_true", help="wait for a scheduler that is up")
+    one.add_argument("--grace", type=_seconds, default=30.0, metavar="S",
+                     help="seconds that live tasks have at the end; default: 30")
+    one.add_argument("--log", choices=["text", "json"], default="text", metavar="text|json")
+
+    one = command("status", "status", "Whether a scheduler is up, and what is open.")
+    one.add_argument("--quiet", action="store_true", help="only the exit code: 0 up, 3 not")
+
+    _asking(command)
+
     one = command("runs", "runs", "Runs, the newest first.")
     one.add_argument("dag", nargs="?", metavar="DAG")
     one.add_argument("--state", action="append", metavar="S", help="only these states")
@@ -179,6 +194,41 @@ def _parser() -> Parser:
     return parser
 
 
+def _asking(command: Any) -> None:
+    """What is asked of the scheduler that is up."""
+
+    def asked(name: str, text: str, what: str) -> Parser:
+        made: Parser = command(name, "asking", text)
+        made.set_defaults(ask=name)
+        if what == "RUN":
+            made.add_argument("run", type=_positive, metavar="RUN", help="a run's number")
+        else:
+            made.add_argument("dag", metavar="DAG")
+        return made
+
+    one = asked("trigger", "Ask the scheduler for a run of a dag.", "DAG")
+    one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
+    one.add_argument("--nominal-at", metavar="T", help="the instant it is for")
+    one.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="a value for the run"
+    )
+    one.add_argument("--only", metavar="T1,T2", help="only these tasks")
+
+    one = asked("cancel", "Ask whoever drives a run to end it.", "RUN")
+    one.add_argument("--task", action="append", metavar="T", help="only this task")
+    one.add_argument("--grace", type=_seconds, metavar="S", help="seconds for live tasks")
+
+    one = asked("pause", "Make no new runs of a dag's schedules.", "DAG")
+    one.add_argument("--schedule", metavar="NAME", help="only this one")
+    one.add_argument("--later", action="store_true", help="also where no scheduler is up")
+
+    one = asked("resume", "Let paused schedules go on.", "DAG")
+    one.add_argument("--schedule", metavar="NAME", help="only this one")
+    one.add_argument("--missed", choices=["none", "last", "all"], metavar="none|last|all",
+                     help="which fires of the pause are run; default: none")
+    one.add_argument("--later", action="store_true", help="also where no scheduler is up")
+
+
 def _run(one: Parser) -> None:
     one.add_argument("target", nargs="?", metavar="DAG|FILE[:DAG]")
     one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
@@ -208,6 +258,16 @@ def _positive(text: str) -> int:
         number = 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1e6:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, not {text!r}")
     return number
 
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Driver, Message, Waiting};
 use crate::engine::{Effect, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
-use crate::runtime::executor::{Input, Job, Stoppable};
+use crate::runtime::executor::{Executor as _, Input, Job, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -58,13 +58,13 @@ impl Driver {
         for effect in effects {
             match effect {
                 Effect::Start(at, attempt) => jobs.extend(self.start(at, attempt)),
-                Effect::Stop { at, attempt_no, reason, .. } => {
+                Effect::Stop { at, attempt_no, reason, grace_ms, .. } => {
                     if let Some(report) = self.stubs.stop(at, attempt_no) {
                         self.instant.push(report);
                         continue;
                     }
                     self.pool.submit(std::mem::take(&mut jobs));
-                    self.pool.stop(at, attempt_no, reason);
+                    self.pool.stop(at, attempt_no, reason, grace_ms);
                 }
                 Effect::RunEnded(run) => {
                     // A run whose threads have not all ended stays until their slots are back.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Adopt, Driven, Driver, Load, Message, Submit, Waiting};
 use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
 use crate::model::{Instant, RunRow};
-use crate::runtime::executor::{HandlerHost, RunInfo};
+use crate::runtime::executor::{Executor as _, HandlerHost, RunInfo};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
 use crate::runtime::watch::RunWatch;

@@ -23,10 +23,11 @@ pub use self::serve::{plan_of, ready};
 pub use self::settle::Settled;
 use super::clock::Clock;
 use super::executor::{HandlerHost, RunInfo};
+use super::executors::Executors;
 use super::files::Files;
-use super::inline::InlinePool;
 use super::node::{HEARTBEAT_MS, LEASE_MS};
 use super::stubs::Stubs;
+use super::told::{News, Told};
 use super::turn::Turn;
 use super::watch::RunWatch;
 use crate::engine::{Event, Plan, Report, World};
@@ -56,7 +57,7 @@ pub struct Driver {
     pub(super) clock: Clock,
     pub(super) files: Files,
     pub(super) inbox: Receiver<Message>,
-    pub(super) pool: InlinePool,
+    pub(super) pool: Executors,
     pub(super) default_slots: u32,
     pub(super) pools: BTreeMap<String, u32>,
     runs: BTreeMap<RunId, Driven>,
@@ -76,6 +77,10 @@ pub struct Driver {
     recheck_pools_at: Option<Instant>,
     /// Dags whose schedules fire here.
     serving: serve::Serving,
+    /// Whether the last write was refused for want of room or the like.
+    stalled: bool,
+    /// Who reads what is done here.
+    pub(super) told: Option<Arc<Told>>,
     /// What others ask and change.
     watching: requests::Watching,
     /// Handlers that are not called.
@@ -119,7 +124,7 @@ impl Driver {
         clock: Clock,
         files: Files,
         inbox: Receiver<Message>,
-        pool: InlinePool,
+        pool: Executors,
         default_slots: u32,
     ) -> Self {
         let next_heartbeat = clock.now().plus_millis(HEARTBEAT_MS);
@@ -143,6 +148,8 @@ impl Driver {
             pools_full: BTreeSet::new(),
             recheck_pools_at: None,
             serving: serve::Serving::default(),
+            stalled: false,
+            told: None,
             watching: requests::Watching::default(),
             stubs: Stubs::default(),
             settling: Vec::new(),
@@ -293,7 +300,15 @@ impl Driver {
                 }
             }
         }
+        if std::mem::take(&mut self.stalled)
+            && let Some(told) = &self.told
+        {
+            told.tell(News::Stalled { at: now, why: None });
+        }
         self.schedules_stand(&turn);
+        if let Some(told) = self.told.as_ref().filter(|_| self.serves()) {
+            turn.decisions().iter().for_each(|decision| told.tell_of(decision, &self.world, now));
+        }
         self.tell(&turn.runs(), waiting);
         self.perform(turn.effects());
         None

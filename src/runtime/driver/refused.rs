@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use crossbeam_channel::RecvTimeoutError;
 
+use super::News;
 use super::message::Serve;
 use super::{Driver, Message, Waiting};
 use crate::engine::{Event, Plan, World, apply, decide};
 use crate::model::{Instant, RunId};
+use crate::runtime::executor::Executor as _;
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
 use crate::store::{Batch, CommitError, StoreError};
@@ -133,6 +135,7 @@ impl Driver {
             driven.watch.update(|status| status.lost = Some(why.to_owned()));
         }
         self.fail_waiting(waiting, why);
+        self.pool.lease_lost();
         self.runs.clear();
         // Nothing is left to decide for; a world that cannot be read is empty as well.
         let next = self.store.next_ids().map_or((1, 1), |next| (next.run, next.task_run));
@@ -211,6 +214,10 @@ impl Driver {
     /// arrives meanwhile is held back; true when it is the word to close.
     pub(super) fn stall(&mut self, error: &StoreError) -> bool {
         let text = error.to_string();
+        if let Some(told) = self.told.as_ref().filter(|_| !self.stalled) {
+            told.tell(News::Stalled { at: self.clock.now(), why: Some(text.clone()) });
+        }
+        self.stalled = true;
         for driven in self.runs.values() {
             driven.watch.update(|status| status.stalled = Some(text.clone()));
         }

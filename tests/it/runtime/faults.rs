@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use mainspring::model::{
-    AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RunId, RunState, ScopeId, ScopeLease,
-    Skip, State, TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, RunState, ScopeId,
+    ScopeLease, Skip, State, TaskRunId, TaskVersionId,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
@@ -76,6 +76,32 @@ impl Store for Spoilt {
 
     fn scope_named(&mut self, name: &str) -> Result<Option<ScopeLease>, StoreError> {
         self.real.scope_named(name)
+    }
+
+    fn put_request(
+        &mut self,
+        scope: ScopeId,
+        ask: &Ask,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<i64, StoreError> {
+        self.real.put_request(scope, ask, by, now)
+    }
+
+    fn request(&mut self, id: i64) -> Result<Option<RequestRow>, StoreError> {
+        self.real.request(id)
+    }
+
+    fn open_requests(&mut self, scope: ScopeId, limit: u32) -> Result<Vec<RequestRow>, StoreError> {
+        self.real.open_requests(scope, limit)
+    }
+
+    fn revisions(&mut self) -> Result<Vec<(DagId, i64)>, StoreError> {
+        self.real.revisions()
+    }
+
+    fn changed(&mut self) -> Result<bool, StoreError> {
+        self.real.changed()
     }
 
     fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {

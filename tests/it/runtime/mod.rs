@@ -3,6 +3,7 @@
 mod faults;
 mod handlers;
 mod life;
+mod output;
 mod pools;
 mod render;
 mod retry;

@@ -1,0 +1,72 @@
+"""``mainspring status`` and ``mainspring health``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mainspring.cli._console import Console, clean
+from mainspring.cli._settings import history_if_any, settings_of
+from mainspring.cli._words import clock
+
+__all__ = ["run"]
+
+OPEN_RUNS = """
+SELECT state, count(*) AS runs FROM run WHERE finished_at IS NULL GROUP BY state
+"""
+OPEN_TASKS = """
+SELECT state, count(*) AS task_runs FROM task_run WHERE finished_at IS NULL GROUP BY state
+"""
+PAUSED = """
+SELECT dag.key AS dag, schedule.name AS schedule FROM schedule JOIN dag ON dag.id = schedule.dag_id
+WHERE schedule.paused = 1 AND schedule.removed_at IS NULL AND dag.removed_at IS NULL
+ORDER BY dag.key, schedule.position
+"""
+REQUESTS = "SELECT count(*) AS requests FROM request WHERE decided_at IS NULL"
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Say whether a scheduler lives, and what is open; exit 3 when none does."""
+    settings = settings_of(options, console)
+    history = history_if_any(settings)
+    leader = None
+    if history is not None:
+        from mainspring._requests import leader as leader_of
+
+        leader = leader_of()
+    alive = bool(leader and leader["alive"])
+    if options.quiet:
+        return 0 if alive else 3
+    facts = _facts(history) if history is not None else {}
+    _print(leader, facts, console)
+    console.document({"scheduler": leader, "alive": alive, **facts})
+    return 0 if alive else 3
+
+
+def _facts(history: Any) -> dict[str, Any]:
+    return {
+        "runs": {row["state"]: row["runs"] for row in history.sql(OPEN_RUNS, [])},
+        "task_runs": {row["state"]: row["task_runs"] for row in history.sql(OPEN_TASKS, [])},
+        "paused": history.sql(PAUSED, []),
+        "open_requests": history.sql(REQUESTS, [])[0]["requests"],
+    }
+
+
+def _print(leader: Any, facts: dict[str, Any], console: Console) -> None:
+    if leader is None:
+        console.line("scheduler  none has run for this database; 'mainspring up' starts one")
+    elif leader["alive"]:
+        console.line(f"scheduler  process {leader['pid']} on {clean(leader['host'])}, "
+                     f"up since {clock(leader['started_at'])}, last seen "
+                     f"{clock(leader['heartbeat_at'])}, version {leader['version']}")
+    else:
+        console.line(f"scheduler  gone: process {leader['pid']} on {clean(leader['host'])}, "
+                     f"last seen {clock(leader['heartbeat_at'])}; 'mainspring up' starts another")
+    for name in ("runs", "task_runs"):
+        counts = facts.get(name) or {}
+        shown = ", ".join(f"{count} {state}" for state, count in counts.items())
+        console.line(f"{name.replace('_', ' '):9}  {shown or 'none open'}")
+    for row in facts.get("paused") or []:
+        console.line(f"paused     {clean(row['dag'])}, schedule {clean(row['schedule'])}")
+    if facts.get("open_requests"):
+        console.line(f"requests   {facts['open_requests']} not decided yet")

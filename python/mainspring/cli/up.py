@@ -1,0 +1,150 @@
+"""``mainspring up``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from datetime import datetime, timezone
+from types import FrameType
+from typing import Any
+
+from mainspring._scheduler import Scheduler
+from mainspring.cli._console import Console, clean
+from mainspring.cli._settings import settings_of
+from mainspring.cli._stop import Stop
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Schedule what the project's dag files define, until SIGTERM or Ctrl-C."""
+    if options.slots is not None and options.slots < 1:
+        raise Stop("--slots is at least 1", code=2)
+    settings = settings_of(options, console)
+    log = Log(console, as_json=options.log == "json" or console.json)
+    scheduler = Scheduler(settings, log.tell, executor=options.executor, slots=options.slots,
+                          standby=options.standby)
+    with _Signals(scheduler, log):
+        scheduler.run(grace=options.grace)
+    return 0
+
+
+class _Signals:
+    """The first SIGTERM or Ctrl-C asks for an orderly end, the second ends at once."""
+
+    def __init__(self, scheduler: Scheduler, log: Log) -> None:
+        self._scheduler, self._log = scheduler, log
+        self._before: dict[int, Any] = {}
+        self._asked = 0
+
+    def __enter__(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._before[number] = signal.signal(number, self._asked_to_stop)
+
+    def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
+        self._asked += 1
+        if self._asked > 1:
+            import os
+
+            # Worker processes see that nobody is there any more, and end with their trees.
+            os._exit(128 + number)
+        self._log.tell({"event": "stopping", "signal": signal.Signals(number).name})
+        self._scheduler.stop()
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+
+class Log:
+    """Events as lines: of text for people, of JSON for machines."""
+
+    def __init__(self, console: Console, *, as_json: bool) -> None:
+        self._console = console
+        self._as_json = as_json
+        self._broken = False
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Write one event; what cannot be written is lost, and stops nothing."""
+        if self._broken:
+            return
+        at = event.get("at") or time.time_ns() // 1000
+        try:
+            if self._as_json:
+                line = json.dumps({"time": _iso(at), **_named(event)}, ensure_ascii=False)
+            else:
+                line = f"{_clock(at)} {clean(sentence(event))}"
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            self._broken = True
+
+
+def _named(event: dict[str, Any]) -> dict[str, Any]:
+    """An event with its instants as text."""
+    instants = ("nominal_at", "from", "to")
+    return {name: _iso(value) if name in instants and isinstance(value, int) else value
+            for name, value in event.items() if name != "at"}
+
+
+def _iso(micros: int) -> str:
+    at = datetime.fromtimestamp(micros / 1e6, timezone.utc)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _clock(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1e6).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def sentence(event: dict[str, Any]) -> str:
+    """An event in one line of words.
+
+    Examples
+    --------
+    >>> from mainspring.cli.up import sentence
+    >>> sentence({"event": "run_moved", "run": 3, "dag": "nightly", "state": "SUCCESS",
+    ...           "seconds": 1.25})
+    'run 3 of nightly: SUCCESS after 1.2s'
+    """
+    kind = event["event"]
+    if kind == "run_made":
+        return (f"run {event['run']} of {event['dag']} made: {event['trigger']}, "
+                f"biz_date {event['biz_date']}, meant for {_iso(event['nominal_at'])}")
+    if kind == "run_moved":
+        took = f"after {event['seconds']:.1f}s"
+        return f"run {event['run']} of {event['dag']}: {event['state']} {took}"
+    if kind == "attempt_ended":
+        code = f" ({event['code']})" if event["code"] else ""
+        error = f": {event['error']}" if event["error"] else ""
+        return (f"run {event['run']}: attempt {event['attempt']} of {event['task']} ended "
+                f"{event['outcome']}{code}{error}")
+    if kind == "skipped":
+        several = event["count"] > 1
+        until = f" to {_iso(event['to'])}" if several else ""
+        return (f"{event['schedule']}: {event['count']} fire{'s' * several} made no run "
+                f"({event['reason']}), {_iso(event['from'])}{until}")
+    if kind == "stalled":
+        why = event["why"]
+        return f"nothing can be written: {why}" if why else "the database can be written again"
+    if kind == "problem":
+        hint = f"; {event['hint']}" if event["hint"] else ""
+        return f"{event['file']}: {event['place']}: {event['message']}{hint}"
+    if kind == "serving":
+        return (f"serving {event['dags']} dags of {event['files']} files, loaded in "
+                f"{event['seconds']:.1f}s; Ctrl-C ends")
+    if kind.startswith("file_"):
+        gone = f"; removed: {', '.join(event['gone'])}" if event["gone"] else ""
+        return f"{event['file']} {kind[5:]}: {', '.join(event['dags']) or 'no dags'}{gone}"
+    if kind == "removed":
+        return f"their files are gone: {', '.join(event['dags'])}"
+    if kind == "standing_by":
+        return f"standing by: {event['why']}"
+    if kind == "stopping":
+        return f"{event['signal']}: nothing starts any more; once again ends at once"
+    if kind == "interrupting":
+        return f"interrupting {event['attempts']} attempts; the next scheduler goes on with them"
+    return " ".join([kind, *(f"{name}={value}" for name, value in event.items()
+                             if name not in ("event", "at"))])
