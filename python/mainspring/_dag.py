@@ -190,6 +190,7 @@ class Dag(Definition):
         *,
         params: "Mapping[str, Any] | None" = None,
         nominal_at: "datetime | None" = None,
+        slot: "int | None" = None,
         only: "Sequence[Any] | None" = None,
         wait: bool = True,
         progress: "bool | None" = None,
@@ -208,6 +209,8 @@ class Dag(Definition):
             Values of the run's parameters.
         nominal_at : datetime, optional
             The instant to run for, aware; by default that of the schedule's fire for the date.
+        slot : int, optional
+            Which of several fires for the date, the first of the day being 1.
         only : list of str or Task, optional
             Run these tasks, and take their upstreams as done.
         wait : bool, default True
@@ -242,11 +245,18 @@ class Dag(Definition):
         ...     run = dag.run("2013-01-15", params={"by": 0})
         ...     print(run.state, run["divide"].error)
         FAILED ZeroDivisionError: division by zero
+
+        A business date with several fires:
+
+        >>> dag = ms.Dag.from_graph("quarterly", ["load"], schedule="0 */6 * * *", timezone="UTC")
+        >>> with ms.testing.isolated():
+        ...     print(dag.run("2024-03-30", slot=4).nominal_at)
+        2024-03-31 00:00:00+00:00
         """
         from mainspring._launch import launch
 
-        return launch(self, biz_date, params=params, nominal_at=nominal_at, only=only, wait=wait,
-                      progress=progress, executor=executor)
+        return launch(self, biz_date, params=params, nominal_at=nominal_at, slot=slot, only=only,
+                      wait=wait, progress=progress, executor=executor)
 
     def render(
         self,
@@ -255,6 +265,7 @@ class Dag(Definition):
         *,
         params: "Mapping[str, Any] | None" = None,
         nominal_at: "datetime | None" = None,
+        slot: "int | None" = None,
     ) -> "dict[str, Any]":
         """Return the texts of a task as a run gets them, placeholders filled in.
 
@@ -265,7 +276,7 @@ class Dag(Definition):
         ----------
         task : str or Task, optional
             The task; by default all of them, each text under ``task.field``.
-        biz_date, params, nominal_at
+        biz_date, params, nominal_at, slot
             As in :meth:`run`.
 
         Returns
@@ -289,7 +300,7 @@ class Dag(Definition):
         """
         from mainspring._launch import preview
 
-        found = preview(self, task, biz_date, params=params, nominal_at=nominal_at)
+        found = preview(self, task, biz_date, params=params, nominal_at=nominal_at, slot=slot)
         return {
             row["field"] if task is not None else f"{row['task']}.{row['field']}": row["after"]
             for row in found["texts"]

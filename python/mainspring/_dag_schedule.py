@@ -5,13 +5,17 @@ from mainspring._rule import Rule
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import date, timedelta
+    from datetime import date, datetime, timedelta
     from typing import Any
 
     from mainspring._business import Calendar
 
+
 class Schedule:
     """A rule with what it fires and how; :func:`schedule` makes it.
+
+    ``print(schedule)`` shows its next fires, with the calendar and for which business dates;
+    ``repr(schedule)`` is the same whatever the time.
 
     Attributes
     ----------
@@ -62,6 +66,34 @@ class Schedule:
             given["calendar"] = self.calendar
         return ", ".join([f"schedule({self.rule!r}",
                           *(f"{name}={value!r}" for name, value in given.items())]) + ")"
+
+    def __str__(self) -> str:
+        rows = self._coming()
+        lines = [f"  {fire:%Y-%m-%d %H:%M:%S %z}  for {day}" for fire, day in rows]
+        return "\n".join([repr(self), *(lines or ["  it does not fire any more"])])
+
+    def _repr_html_(self) -> str:
+        from mainspring._table import html_table
+
+        rows = [[str(fire), f"{fire:%a}", day] for fire, day in self._coming()]
+        return html_table(repr(self), ["next fires", "", "business date"],
+                          rows or [["it does not fire any more", "", ""]])
+
+    def _coming(self) -> "list[tuple[datetime, str]]":
+        """The next fires as a dag would have them with this schedule alone, and their dates."""
+        import time
+
+        from mainspring._mainspring import check_dag
+        from mainspring._moment import shown_in
+        from mainspring._targets import targets_of
+
+        made = [{key: value for key, value in each.items() if key not in ("tasks", "params")}
+                for each in self._specs()]
+        spec = {"name": "schedule", "timezone": self.rule.timezone, "schedule": made,
+                "tasks": [{"name": "task", "type": "noop"}]}
+        rows = targets_of(check_dag(spec))[0].table.next(time.time_ns() // 1000, 5)
+        fires = shown_in(self.rule.timezone, [at for at, _, _ in rows])
+        return list(zip(fires, (day for _, _, day in rows), strict=True))
 
 
 def schedule(
@@ -150,7 +182,7 @@ def schedule(
         if text.startswith("every "):
             made = every(text[6:].strip(), timezone=timezone)
         elif text.startswith("at "):
-            made = at(*(each.strip() for each in text[3:].split(",")), timezone=timezone)
+            made = at([each.strip() for each in text[3:].split(",")], timezone=timezone)
         else:
             made = cron(rule, timezone=timezone)
     elif isinstance(rule, Rule):

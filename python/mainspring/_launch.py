@@ -33,12 +33,12 @@ INSIDE_STEP = 0.1
 """Seconds that a task which waits for a run waits in native code at a time."""
 
 
-def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", only: "Any",
-           wait: bool, progress: "bool | None", executor: str = "inline") -> Run:
+def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", slot: "Any",
+           only: "Any", wait: bool, progress: "bool | None", executor: str = "inline") -> Run:
     """Run a dag here and now; see ``Dag.run``."""
     if wait:
         _may_wait()
-    request = _request(dag, biz_date, params, nominal_at, only)
+    request = _request(dag, biz_date, params, nominal_at, slot, only)
     here = session(dag.database)
     here.register(dag)
     handlers = handlers_of(here, dag, executor)
@@ -58,14 +58,14 @@ def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", onl
         raise
 
 
-def preview(dag: "Dag", task: "Any", biz_date: "Any", *, params: "Any",
-            nominal_at: "Any") -> "dict[str, Any]":
+def preview(dag: "Dag", task: "Any", biz_date: "Any", *, params: "Any", nominal_at: "Any",
+            slot: "Any" = None) -> "dict[str, Any]":
     """What a run would get; see ``Dag.render``."""
     import time
 
     from mainspring._mainspring import preview as core
 
-    request = _request(dag, biz_date, params, nominal_at, None)
+    request = _request(dag, biz_date, params, nominal_at, slot, None)
     name = None if task is None else _names(task)[0]
     dag.check()
     return core(dag.spec(), name, request, time.time_ns() // 1000)
@@ -263,7 +263,7 @@ def _names(tasks: "Any") -> "list[str]":
     return [each if isinstance(each, str) else each.name for each in ([tasks] if single else tasks)]
 
 
-def _request(dag: "Dag", biz_date: "Any", params: "Any", nominal_at: "Any",
+def _request(dag: "Dag", biz_date: "Any", params: "Any", nominal_at: "Any", slot: "Any",
              only: "Any") -> "dict[str, Any]":
     request: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -277,6 +277,10 @@ def _request(dag: "Dag", biz_date: "Any", params: "Any", nominal_at: "Any",
         request["only"] = _names(only)
     if problems:
         raise SpecError(problems)
+    if slot is not None:
+        from mainspring._slot import nominal_of
+
+        request["nominal_at"] = nominal_of(dag, request.get("biz_date"), nominal_at, slot)
     return request
 
 

@@ -87,17 +87,25 @@ def _checked(dag: Dag, file: str) -> tuple[list[Problem], dict[str, Any], dict[s
 
 
 def _shown(dag: Dag, definition: dict[str, Any] | None, wrong: bool) -> dict[str, Any]:
-    schedule = dag.fields.get("schedule")
-    items = schedule if isinstance(schedule, (list, tuple)) else [schedule]
+    schedules = [dag.fields.get("schedule"), *_of_tasks(dag, definition)]
+    items = [item for each in schedules if each is not None
+             for item in (each if isinstance(each, (list, tuple)) else [each])]
     named = dag.fields.get("timezone") or all(
-        getattr(item, "names_zone", False) for item in items
+        getattr(getattr(item, "rule", item), "names_zone", False) for item in items
     )
+    calendars = [item.calendar for item in items if getattr(item, "calendar", None) is not None]
     return {
         "name": str(dag.name),
         "definition": definition,
-        "zone_by_default": bool(schedule) and not named,
+        "zone_by_default": bool(items) and not named,
+        "calendar_ends": {each.name: each.years[1] for each in calendars},
         "wrong": wrong,
     }
+
+
+def _of_tasks(dag: Dag, definition: dict[str, Any] | None) -> list[Any]:
+    """The schedules that tasks have of their own."""
+    return [node.task.options.get("schedule") for node in dag.nodes()] if definition else []
 
 
 def in_file(problem: Problem, file: str) -> Problem:

@@ -291,6 +291,12 @@ class Run:
         from mainspring._launch import _names
 
         names = None if tasks is None else _names(tasks)
+        here = opened(self.database)
+        if here is None or self.id not in here.known:
+            from mainspring._requests import cancel
+
+            cancel(self, names, grace=grace, database=self.database)
+            return self.refresh()
         session(self.database).core.cancel(self.id, tasks=names, grace=grace)
         return self.refresh()
 

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from mainspring._dag import Dag
     from mainspring._rule import Rule
 
-    Entry = tuple[_mainspring.Rule, str | None, str | None]
-    """A rule with its first and last nominal dates."""
-
 
 def written(rule: "Rule", core: "_mainspring.Rule", options: "dict[str, Any]") -> "dict[str, Any]":
     """Return what a dag keeps of a rule: its text, and its options."""
@@ -68,8 +65,8 @@ def timetable(
     schedule: "Rule | Dag | str",
     biz_offset: "int | str | None" = None,
     calendar: "Calendar | None" = None,
-) -> "tuple[_mainspring.Timetable, list[Entry], str]":
-    """Return the core's timetable of a schedule, its entries, and the zone of its dates."""
+) -> "tuple[_mainspring.Timetable, str]":
+    """Return the core's timetable of a schedule, or of a dag as a whole, and its zone."""
     from mainspring import _mainspring as core
     from mainspring._definition import Definition
     from mainspring._moment import refuse, text_of, zone_or_default
@@ -78,18 +75,16 @@ def timetable(
     offset = None if biz_offset is None else str(biz_offset)
     days = None if calendar is None else calendar._core
     if isinstance(schedule, Definition):
-        definition = core.check_dag(schedule.spec())
-        schedules = definition.get("schedules", [])
-        entries = [
-            (core.Rule.written(rule["expression"], rule["timezone"], rule.get("start_date")),
-             rule.get("start_date"), rule.get("end_date"))
-            for rule in (each["rule"] for each in schedules)
-        ]
-        if not entries:
+        from mainspring._targets import targets_of
+
+        targets = targets_of(core.check_dag(schedule.spec()), offset, days)
+        if not targets:
             refuse("no_schedule", schedule.name, "the dag has no schedule",
                    "it runs when asked; give it schedule=")
-        table = core.Timetable.of_dag(schedule.spec(), offset, days)
-        return table, entries, entries[0][0].timezone
+        if targets[0].task is not None:
+            refuse("no_schedule", schedule.name, "only tasks of the dag have schedules",
+                   "it runs when asked; 'mainspring next' shows when its tasks fire")
+        return targets[0].table, targets[0].parts[0].rule.timezone
     if isinstance(schedule, str):
         rule = core.Rule.written(text_of("schedule", schedule), zone_or_default(None))
     elif isinstance(schedule, Rule):
@@ -97,8 +92,7 @@ def timetable(
     else:
         refuse("wrong_type", "schedule", f"expected a schedule, found {type(schedule).__name__}",
                "ms.cron(...), ms.every(...), ms.at(...), their text, or a dag")
-    whole: Entry = (rule, None, None)
-    return core.Timetable([whole], offset, days), [whole], rule.timezone
+    return core.Timetable([(rule, None, None)], offset, days), rule.timezone
 
 
 def biz_dates(
@@ -142,7 +136,7 @@ def biz_dates(
     2024-01-05 2024-01-08 08:30:00+08:00
     2024-01-08 2024-01-09 08:30:00+08:00
     """
-    table, _, zone = timetable(schedule, biz_offset, calendar)
+    table, zone = timetable(schedule, biz_offset, calendar)
     known = iso_date if calendar is None else calendar._known
     rows = table.backfill(known(start), known(end), MOST + 1)
     if len(rows) > MOST:

@@ -133,16 +133,13 @@ class Scheduler:
         """Remove dags whose files are gone, or define them no more, since the last scheduler."""
         import os
 
-        from mainspring._session import history
+        from mainspring._history import sql
 
-        reader = history(self.settings.database)
-        if reader is None:
-            return
         active = folder.active()
         broken = {each.file for each in loaded if each.problems}
         tops = tuple(os.path.join(place, "") for place in self.settings.dags)
-        rows = reader.sql("SELECT key, source_file FROM dag WHERE removed_at IS NULL "
-                          "AND source_file IS NOT NULL", [])
+        rows = sql("SELECT key, source_file FROM dag WHERE removed_at IS NULL "
+                   "AND source_file IS NOT NULL", database=self.settings.database)
         gone = [row["key"] for row in rows
                 if row["source_file"].startswith(tops) and row["key"] not in active
                 and row["source_file"] not in broken]

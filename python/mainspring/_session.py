@@ -58,6 +58,12 @@ class Session:
         self.core.register([spec])
         self._registered[dag.name] = (dag, dag.changes)
 
+    def remove(self, dags: "list[str]") -> None:
+        """Forget dags, so that the same one is stored anew when it comes back."""
+        for name in dags:
+            self._registered.pop(name, None)
+        self.core.remove(dags)
+
     def is_stuck(self, run: int) -> bool:
         """Say whether a run waits for slots that only tasks hold which wait for runs."""
         if len(self.waiting_inside) < self.slots:

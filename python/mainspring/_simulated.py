@@ -198,7 +198,7 @@ class World:
         names = [dag if isinstance(dag, str) else dag.name for dag in dags]
         for name in names:
             self._dags.pop(name, None)
-        self._running().core.remove(names)
+        self._running().remove(names)
         self._session.core.advance(self._clock.now)
 
     def pause(self, dag: "Dag | str", schedule: "str | None" = None) -> None:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+    from mainspring._dag_schedule import Schedule
     from mainspring._definition import Definition
+    from mainspring._rule import Rule
 
     P = ParamSpec("P")
     R = TypeVar("R", covariant=True)
@@ -176,6 +178,7 @@ def task(  # noqa: F811
     params: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
+    schedule: str | Rule | Schedule | Sequence[Any] | None = None,
     type: str | None = None,
     version: int | None = None,
     doc: str | None = None,
@@ -209,6 +212,7 @@ def task(  # noqa: F811
     params: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
+    schedule: str | Rule | Schedule | Sequence[Any] | None = None,
     type: str | None = None,
     version: int | None = None,
     doc: str | None = None,
@@ -259,6 +263,9 @@ def task(  # noqa: F811
         Further values of yours that ``ctx.config`` shows, placeholders filled in.
     depends_on : list, optional
         What it waits for: tasks, names in this dag, or ``"dag.task"`` elsewhere.
+    schedule : str, Rule, Schedule or list, optional
+        When it fires by itself, in runs of its own; it is then no part of the dag's timed runs.
+        As a dag's ``schedule``.
     type, version : optional
         What runs (``python`` here), and the version number if you keep it yourself.
 

@@ -172,7 +172,8 @@ impl When {
         };
         let message = format!("the schedule has several runs for business date {date}");
         let first = first.fire.at;
-        let hint = format!("give nominal_at, one of {first}, {}{further}", named.join(", "));
+        let hint =
+            format!("give slot=1 and up, or nominal_at: {first}, {}{further}", named.join(", "));
         Err(Problem::new("several_fires", "biz_date", message).hint(hint))
     }
 

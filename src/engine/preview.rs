@@ -48,7 +48,8 @@ pub fn preview(
         problems.push(problem);
         Vec::new()
     });
-    let when = When::of(&dag.timezone, dag.biz_offset, &dag.schedules)?;
+    let of_dag = dag.schedules.iter().filter(|schedule| schedule.binds_dag());
+    let when = When::of(&dag.timezone, dag.biz_offset, of_dag)?;
     let moment = when.resolve(asked, now).map_err(|problem| {
         let place = format!("{}.{}", dag.key, problem.place);
         problems.push(Problem { place, ..problem });

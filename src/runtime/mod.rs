@@ -5,6 +5,8 @@
 
 mod asking;
 mod clock;
+#[doc(hidden)]
+pub mod crash;
 mod driver;
 mod executor;
 mod executors;

@@ -256,16 +256,19 @@ def schedules(**fields):
     return core.check_dag(ms.Dag("loads", **fields).spec())
 
 
+def times(found):
+    return [(each["rule"]["expression"], each["rule"]["timezone"]) for each in found["schedules"]]
+
+
 def test_a_rule_is_the_schedule_of_a_dag_with_its_zone():
     found = schedules(schedule=ms.cron("0 2 * * *", "Asia/Shanghai"))
     assert found["timezone"] == "Asia/Shanghai"
-    assert [(each["expression"], each["timezone"]) for each in found["schedules"]] == [
-        ("0 2 * * *", "Asia/Shanghai")]
+    assert times(found) == [("0 2 * * *", "Asia/Shanghai")]
 
 
 def test_a_rule_without_a_zone_takes_that_of_the_dag():
     found = schedules(schedule=ms.cron("0 2 * * *"), timezone="Asia/Tokyo")
-    assert found["schedules"][0]["timezone"] == "Asia/Tokyo"
+    assert times(found) == [("0 2 * * *", "Asia/Tokyo")]
 
 
 def test_the_zone_of_a_dag_stays_beside_that_of_its_rules():
@@ -273,21 +276,52 @@ def test_the_zone_of_a_dag_stays_beside_that_of_its_rules():
              ms.at(["2024-01-01", "2024-02-01T09:30"])]
     found = schedules(schedule=rules, timezone="Asia/Tokyo")
     assert found["timezone"] == "Asia/Tokyo"
-    assert [(each["expression"], each["timezone"]) for each in found["schedules"]] == [
+    assert times(found) == [
         ("0 2 * * *", "Asia/Shanghai"), ("0 3 * * *", "Asia/Tokyo"), ("every 6h", "Asia/Tokyo"),
-        ("at 2024-01-01T00:00:00", "Asia/Tokyo"), ("at 2024-02-01T09:30:00", "Asia/Tokyo")]
+        ("at 2024-01-01T00:00:00,2024-02-01T09:30:00", "Asia/Tokyo")]
 
 
-@pytest.mark.parametrize("rule", [
-    ms.cron("0 2 * * *", gap="skip"),
-    ms.every("6h", anchor="2024-01-01"),
-    ms.at("2024-11-03T01:30:00-05:00", timezone="America/New_York"),
-], ids=["gap", "anchor", "second of two"])
-def test_what_a_dag_cannot_keep_is_refused_and_not_dropped(rule):
+@pytest.mark.parametrize(("rule", "start", "end"), [
+    (ms.cron("30 2 * * *", "America/New_York", gap="skip"), "2024-03-09", "2024-03-12"),
+    (ms.cron("30 2 * * *", "America/New_York", gap="shift"), "2024-03-09", "2024-03-12"),
+    (ms.cron("30 1 * * *", "America/New_York", fold="last"), "2024-11-02", "2024-11-05"),
+    (ms.cron("30 1 * * *", "America/New_York", fold="both"), "2024-11-02", "2024-11-05"),
+    (ms.every("5d", anchor="2024-01-03T04:00", timezone="Asia/Tokyo"), "2024-01-01", "2024-02-01"),
+    (ms.every("7h", anchor="2024-01-03"), "2024-01-02", "2024-01-05"),
+    (ms.at(["2024-01-05T09:30", "2024-01-07"], timezone="Asia/Tokyo"), "2024-01-01", "2024-02-01"),
+], ids=["skip", "shift", "last", "both", "days", "hours", "at"])
+def test_a_dag_fires_when_its_rule_does(rule, start, end):
+    dag = ms.Dag.from_graph("loads", ["load"], schedule=rule, biz_offset=0)
+    fires = rule.between(start, end)
+    assert 2 <= len(fires) <= 12
+    dates = [fire.date() for fire in fires]
+    found = [at for _, at in ms.biz_dates(dag, dates[0], dates[-1])]
+    assert [at for at in found if at in fires] == fires
+    with ms.testing.simulated(start, [dag]) as world:
+        world.advance(to=end)
+        made = [run.nominal_at for run in world.runs()]
+    before = [at for at in made if at < fires[0]]
+    assert made[len(before):len(before) + len(fires)] == fires
+
+
+def test_the_second_of_two_times_of_the_clock_cannot_be_given_to_a_dag():
+    rule = ms.at("2024-11-03T01:30:00-05:00", timezone="America/New_York")
     with pytest.raises(ms.SpecError) as caught:
         ms.Dag("loads", schedule=rule).check()
     assert caught.value.code == "not_a_schedule"
     assert caught.value.problems[0].place.startswith("loads.schedule")
+
+
+def test_the_dates_of_a_dag_are_those_of_its_own_schedules_and_not_of_its_tasks():
+    dag = ms.Dag.from_graph("loads", ["load", "probe"], timezone="UTC", schedule=[
+        ms.schedule("0 2 * * *"), ms.schedule("0 * * * *", tasks=["probe"])])
+    assert [str(at) for _, at in ms.biz_dates(dag, "2024-01-01", "2024-01-02")] == [
+        "2024-01-02 02:00:00+00:00", "2024-01-03 02:00:00+00:00"]
+    alone = ms.Dag.from_graph("probes", ["probe"],
+                              schedule=ms.schedule("0 * * * *", tasks=["probe"]))
+    with pytest.raises(ms.SpecError) as caught:
+        ms.biz_dates(alone, "2024-01-01", "2024-01-02")
+    assert caught.value.code == "no_schedule"
 
 
 def test_business_dates_of_text_and_of_many_fires_a_day():

@@ -11,6 +11,7 @@ import decimal
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import typing
@@ -110,8 +111,35 @@ def test_every_option_of_a_task_is_described():
 
     options = [p.name for p in inspect.signature(ms.task).parameters.values()
                if p.kind is p.KEYWORD_ONLY]
-    described = re.findall(r"^\| `([a-z_]+)` \|", text("docs/api.md"), re.MULTILINE)
+    before, _, _ = text("docs/api.md").partition("## Time")
+    described = re.findall(r"^\| `([a-z_]+)` \|", before, re.MULTILINE)
     assert sorted(described) == sorted(options)
+
+
+def test_every_option_of_a_schedule_is_described_as_its_docstring_does():
+    import inspect
+
+    documented = dict(re.findall(r"^    (\w[\w, ]*) : .*\n((?:        .*\n)+)",
+                                 ms.schedule.__doc__ or "", re.MULTILINE))
+    rows = ["| option | meaning |", "| --- | --- |"]
+    for names, meaning in documented.items():
+        if names != "rule":
+            shown = ", ".join(f"`{name}`" for name in names.split(", "))
+            words = re.sub(r":\w+:`(\w+)`", r"`\1`", " ".join(meaning.split())).replace("``", "`")
+            rows.append(f"| {shown} | {words} |")
+    options = [p.name for p in inspect.signature(ms.schedule).parameters.values()
+               if p.kind is p.KEYWORD_ONLY]
+    told = [name for names in documented for name in names.split(", ")]
+    assert sorted(told) == sorted(["rule", *options])
+    compare("docs/api.md", "schedule options", "\n".join(rows))
+
+
+def test_every_aid_for_tests_is_described():
+    described = re.findall(r"^- `ms\.testing\.(\w+)", text("docs/api.md"), re.MULTILINE)
+    assert sorted(described) == sorted(ms.testing.__all__)
+    verbs = [name for name in vars(ms.testing.World) if not name.startswith("_")]
+    page = text("docs/api.md")
+    assert [verb for verb in verbs if f"`{verb}" not in page] == []
 
 
 # Parameters and results
@@ -161,6 +189,15 @@ def masked(shown):
     return re.sub(r" +", " ", re.sub(r"[0-9.]+m?s\b", "TIME", shown)).strip()
 
 
+def test_the_other_examples_of_the_readme_run():
+    for example in fenced("README.md", "python")[1:]:
+        names = {"__name__": "page"}
+        exec(compile(example, "README.md", "exec"), names)
+        for name, found in list(names.items()):
+            if name.startswith("test_"):
+                found()
+
+
 def test_the_readme_is_no_longer_than_it_says():
     assert len(fenced("README.md", "python")[0].splitlines()) <= 25
 
@@ -190,11 +227,41 @@ def test_files_that_are_named_are_there(page):
         assert (ROOT / name).exists(), f"{page.name} names {name}"
 
 
-@pytest.mark.parametrize("page", [DOCS / "api.md"], ids=["api.md"])
-def test_examples_of_the_pages_run(page):
-    for example in fenced(f"docs/{page.name}", "python"):
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(example, page.name, "exec"), {"__name__": "page"})
+@pytest.mark.parametrize(("page", "number"), [
+    pytest.param(page, number, id=f"{page}-{number}")
+    for page in ("api.md", "schedules.md")
+    for number in range(1, 1 + len(fenced(f"docs/{page}", "python")))
+])
+def test_examples_of_the_pages_run(page, number):
+    example = fenced(f"docs/{page}", "python")[number - 1]
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(example, page, "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("shown", fenced("docs/schedules.md", "console"))
+def test_what_the_page_of_schedules_shows_of_commands_is_what_they_print(shown, tmp_path):
+    command, _, expected = shown.partition("\n")
+    program, *words = shlex.split(command.removeprefix("$ "))
+    assert program == "mainspring"
+    done = subprocess.run([sys.executable, "-m", "mainspring", *words], cwd=tmp_path,
+                          capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    assert done.stdout == expected
+
+
+def test_what_new_york_makes_of_a_line_is_what_the_page_says():
+    rows = ["| schedule | 10 March | 3 November |", "| --- | --- | --- |"]
+    for line, options in [("30 1 * * *", {}), ("30 2 * * *", {}), ("0 */2 * * *", {}),
+                          ("0 * * * *", {}), ("30 2 * * *", {"gap": "skip"}),
+                          ("30 2 * * *", {"gap": "shift"}), ("30 1 * * *", {"fold": "last"}),
+                          ("30 1 * * *", {"fold": "both"})]:
+        rule = ms.cron(line, timezone="America/New_York", **options)
+        cells = [rule.between("2024-03-10", "2024-03-11"), rule.between("2024-11-03", "2024-11-04")]
+        shown = [f"{len(fires)} fires" if len(fires) > 2 else
+                 ", ".join(f"{fire:%H:%M} {str(fire)[-6:]}" for fire in fires) or "none"
+                 for fires in cells]
+        given = "".join(f", `{name}=\"{value}\"`" for name, value in options.items())
+        rows.append(f"| `{line}`{given} | {shown[0]} | {shown[1]} |")
+    compare("docs/schedules.md", "new york", "\n".join(rows))
 
 
 def test_the_changelog_begins_with_this_version():

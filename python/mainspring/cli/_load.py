@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mainspring.cli._console import Console, clean, clean_block
@@ -36,6 +37,8 @@ class Checked(NamedTuple):
     definition: dict[str, Any] | None
     problems: tuple[Problem, ...]
     zone_by_default: bool = False
+    calendar_ends: Mapping[str, int] = MappingProxyType({})
+    """The last year that each calendar of its schedules knows."""
 
 
 def project_files(
@@ -85,7 +88,8 @@ def _checked(loaded: Loaded, first: dict[str, str]) -> list[Checked]:
         if other != loaded.file:
             loaded.problems.append(other_file_has(name, loaded.file, other))
     return [
-        Checked(dag["name"], Path(loaded.file), dag["definition"], (), dag["zone_by_default"])
+        Checked(dag["name"], Path(loaded.file), dag["definition"], (), dag["zone_by_default"],
+                dag["calendar_ends"])
         for dag in loaded.dags
     ]
 

@@ -122,6 +122,9 @@ def _parser() -> Parser:
         "--nominal-at", metavar="T", help="the instant it is for, where a day has several"
     )
     one.add_argument(
+        "--slot", type=_positive, metavar="N", help="which of several for the day, from 1"
+    )
+    one.add_argument(
         "--param", action="append", default=[], metavar="K=V", help="a value for the run"
     )
     one.add_argument("--file", metavar="F", help="the file of the dag; default: the project's")
@@ -234,6 +237,9 @@ def _run(one: Parser) -> None:
     one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
     one.add_argument(
         "--nominal-at", metavar="T", help="the instant it is for, where a day has several"
+    )
+    one.add_argument(
+        "--slot", type=_positive, metavar="N", help="which of several for the day, from 1"
     )
     one.add_argument("--from", dest="first", metavar="D", help="first of several days")
     one.add_argument("--to", dest="last", metavar="D", help="last of several days")

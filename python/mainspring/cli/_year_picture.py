@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from mainspring.cli._console import Console, clean
-from mainspring.cli._fire_marks import DAY, Asked, marks_of
+from mainspring.cli._fire_marks import DAY, Asked, Fire, marks_of
 from mainspring.cli._holiday_marks import Mark
 
 __all__ = ["Year", "read", "show"]
@@ -17,8 +17,10 @@ __all__ = ["Year", "read", "show"]
 EPOCH = date(1970, 1, 1)
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
           "October", "November", "December")
-LETTERS = {"gap": "g", "fold": "f", "merged": "m", "holiday": "h", "workday": "w"}
-STYLES = {"g": "yellow", "f": "yellow", "m": "cyan", "h": "red", "w": "red", "+": "yellow"}
+LETTERS = {"gap": "g", "fold": "f", "merged": "m", "holiday": "h", "workday": "w",
+           "skipped": "s", "rolled": "r"}
+STYLES = {"g": "yellow", "f": "yellow", "m": "cyan", "h": "red", "w": "red", "r": "cyan",
+          "+": "yellow"}
 ACROSS, CELL = 3, 3
 FEW, MOST_LINES = 6, 40
 
@@ -30,25 +32,32 @@ class Year(NamedTuple):
     fires: Counter[date]
     marks: dict[date, dict[str, Mark]]
     """For a day the first mark of each kind; holidays also of days without a fire."""
+    usual: set[date]
+    """Days that a calendar leaves out for their weekday, which is nothing to look at."""
 
 
-def read(asked: Asked, year: int, rows: Sequence[tuple[int, int, str]]) -> Year:
+def read(asked: Asked, year: int, fires: Sequence[Fire], skipped: Sequence[Fire]) -> Year:
     """Gather fires by the day that the clock meant for them shows."""
-    fires: Counter[date] = Counter()
+    counts: Counter[date] = Counter()
     marks: dict[date, dict[str, Mark]] = {}
+    usual: set[date] = set()
     alone = asked._replace(holidays=[])
-    for at, nominal, _ in rows:
-        day = EPOCH + timedelta(nominal // DAY)
-        fires[day] += 1
-        for mark in marks_of(alone, at, nominal)[1]:
-            marks.setdefault(day, {}).setdefault(mark.mark, mark)
+    for fire in [*fires, *skipped]:
+        day = EPOCH + timedelta(fire.nominal // DAY)
+        counts[day] += fire.skipped is None
+        for mark in marks_of(alone, fire)[1]:
+            if mark.mark in LETTERS:
+                marks.setdefault(day, {}).setdefault(mark.mark, mark)
+        if fire.skipped and fire.skipped.schedule:
+            excluded = fire.skipped.schedule["rule"]["calendar"].get("exclude", [])
+            usual |= set() if str(day) in excluded else {day}
     day = date(year, 1, 1)
     while asked.holidays and day.year == year:
         for found in (source.of(day.isoformat()) for source in asked.holidays):
             if found:
                 marks.setdefault(day, {}).setdefault(found.mark, found)
         day += timedelta(1)
-    return Year(year, fires, marks)
+    return Year(year, +counts, marks, usual)
 
 
 def show(year: Year, console: Console) -> None:
@@ -126,6 +135,7 @@ def _odd(year: Year) -> Iterator[list[str]]:
     """Days to look at: those it fires on that have a mark, and workdays on which it does not."""
     for day, kinds in sorted(year.marks.items()):
         for kind, mark in kinds.items():
-            if year.fires[day] or kind == "workday":
+            odd = kind == "workday" or (kind == "skipped" and day not in year.usual)
+            if odd or (year.fires[day] and kind != "skipped"):
                 fires = f"{year.fires[day]:,}" if year.fires[day] else "none"
                 yield [f"{day} {day:%a}", fires, clean(kind), mark.text]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mainspring.cli._console import Console, clean, clean_block
 from mainspring.cli._load import Checked, across, load_apart, project_files
 from mainspring.cli._schedule_lints import schedule_lints
+from mainspring.cli._schedule_warnings import schedule_warnings
 from mainspring.cli._settings import settings_of
 from mainspring.cli._stop import Stop, as_dict
 from mainspring.errors import Problem
@@ -38,6 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     warnings = [note for item, _ in loaded for note in item.notes]
     warnings += [*_zone_warnings(settings, checked), *schedule_lints(checked)]
+    warnings += schedule_warnings(checked)
     for warning in warnings:
         parts = [warning.message, *([warning.hint] if warning.hint else [])]
         console.note(f"{clean(warning.place)}: {clean('; '.join(parts))}")

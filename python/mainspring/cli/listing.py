@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mainspring.cli._console import Console, clean
+from mainspring.cli._console import Console, clean, cut
 from mainspring.cli._load import Checked, load_apart, project_files
+from mainspring.cli._schedule_words import paused_in, standings_of, words_of
 from mainspring.cli._settings import history_if_any, settings_of
 from mainspring.cli._words import clock, run_document
 
 __all__ = ["run"]
+
+WIDEST = 60
+"""Columns for the schedules of a dag; ``show`` has all of it."""
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -41,26 +45,34 @@ def _entry(item: Checked, history: Any) -> dict[str, Any]:
     found = history.runs(dag=item.name, limit=1) if history is not None else []
     definition = item.definition or {}
     schedules = definition.get("schedules", [])
+    standings = standings_of(history, item.name) if schedules else {}
     return {
         "dag": item.name,
         "file": str(item.file),
         "owner": definition.get("owner"),
-        "schedules": [each["expression"] for each in schedules],
-        "timezones": list(dict.fromkeys(each["timezone"] for each in schedules))
+        "schedules": [each["rule"]["expression"] for each in schedules],
+        "timezones": list(dict.fromkeys(each["rule"]["timezone"] for each in schedules))
         or [definition.get("timezone")],
         "tasks": len(definition["tasks"]) if definition else None,
         "last_run": run_document(found[0]) if found else None,
         "_at": found[0]["created_at"] if found else None,
+        "_when": "; ".join(_words(each, paused_in(standings, each)) for each in schedules),
     }
+
+
+def _words(schedule: dict[str, Any], paused: bool) -> str:
+    """A schedule in one line, which may be cut: that it is paused comes first."""
+    words = words_of(schedule, zone=False, paused=False, between=", ")
+    return f"(paused) {words}" if paused else words
 
 
 def _row(entry: dict[str, Any]) -> list[str]:
     last = entry["last_run"]
-    at = entry.pop("_at")
+    at, when = entry.pop("_at"), entry.pop("_when")
     return [
         entry["dag"],
         entry["owner"] or "-",
-        "; ".join(entry["schedules"]) or "-",
+        cut(when, WIDEST) or "-",
         ", ".join(filter(None, entry["timezones"])) or "-",
         "?" if entry["tasks"] is None else str(entry["tasks"]),
         clock(at),

@@ -33,6 +33,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     at: datetime | None = None
     if options.nominal_at is not None:
         at = instant_of(options.nominal_at)
+    if options.slot is not None and (day is None or at is not None):
+        raise Stop("--slot is one of a business date", "give it with --biz-date alone", 2)
     name, dot, task = options.task.partition(".")
     if not name or (dot and not task):
         raise Stop(f"{clean(options.task)!r} names no task", "DAG.TASK, or DAG for all", 2)
@@ -43,7 +45,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if checked.definition is None:
         raise SpecError(list(checked.problems))
     params = read_params(options.param, checked.definition)
-    found = preview(dag, task or None, day, params=params or None, nominal_at=at)
+    found = preview(dag, task or None, day, params=params or None, nominal_at=at,
+                    slot=options.slot)
 
     for key in TIMES:
         found[key] = iso(found[key])

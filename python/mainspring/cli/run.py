@@ -33,6 +33,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.target is None:
         raise Stop("which dag?", "mainspring run DAG, or FILE, or FILE:DAG", 2)
     days = _days(options)
+    if options.slot is not None and days == [None]:
+        raise Stop("--slot is one of a business date", "give --biz-date too", 2)
+    if options.slot is not None and options.nominal_at is not None:
+        raise Stop("--slot and --nominal-at both name the instant", "give one of them", 2)
     at = None if options.nominal_at is None else _instant(options, several=len(days) > 1)
     settings = settings_of(options, console)
     dag, file = named_dag(settings, options.target, console)
@@ -46,7 +50,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     apply_pools(settings, dag.database)
     outcomes: list[Outcome] = []
     for number, day in enumerate(days, 1):
-        made = dag.run(day, nominal_at=at, params=params or None, only=only, wait=False)
+        made = dag.run(day, nominal_at=at, slot=options.slot, params=params or None, only=only,
+                       wait=False)
         outcomes.append(wait_for(made, console))
         if outcomes[-1].code and number < len(days) and not options.keep_going:
             left = len(days) - number

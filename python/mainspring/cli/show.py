@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mainspring.cli._console import Console, clean, pad, width
 from mainspring.cli._load import check_dag, named_dag
-from mainspring.cli._settings import history_of, run_of, settings_of
-from mainspring.cli._words import clock, policy, run_document, tally, task_document
+from mainspring.cli._schedule_words import paused_in, standings_of, words_of
+from mainspring.cli._settings import history_if_any, history_of, run_of, settings_of
+from mainspring.cli._words import clock, iso, policy, run_document, tally, task_document
 from mainspring.errors import SpecError
 
+if TYPE_CHECKING:
+    from mainspring._config import Settings
+
 __all__ = ["layers", "run"]
+
+NEXT = 3
+"""Fires to come that are shown of each schedule."""
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -34,8 +41,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
             raise Stop(f"run {record['id']} is one of dag {clean(record['dag'])!r}", None, 2)
         states = {task["task"]: task for task in history.task_runs(record["id"])}
 
+    schedules = _schedules(definition, settings)
     if not console.json:
-        _print_head(definition, str(file), console)
+        _print_head(definition, str(file), schedules, console)
         if record is not None:
             _print_run(record, console)
         _print_layers(definition, states, console)
@@ -43,6 +51,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         {
             "file": str(file),
             "dag": definition,
+            "schedules": [{key: each[key] for key in each if key != "_shown"}
+                          for each in schedules],
             "layers": [[task["name"] for task in layer] for layer in layers(definition)],
             "run": None if record is None else run_document(record),
             "task_runs": [task_document(task) for task in states.values()],
@@ -90,23 +100,61 @@ def upstreams(definition: Mapping[str, Any], task: Mapping[str, Any]) -> list[tu
     return found
 
 
-def _print_head(definition: Mapping[str, Any], file: str, console: Console) -> None:
+def _schedules(definition: Mapping[str, Any], settings: Settings) -> list[dict[str, Any]]:
+    """Each schedule in words, with its next fires, and how far it has come where that is known."""
+    import time
+
+    from mainspring import _moment
+    from mainspring._targets import targets_of
+
+    found: dict[str, dict[str, Any]] = {}
+    parts = [part for target in targets_of(definition) for part in target.parts]
+    standings = standings_of(history_if_any(settings), definition["key"]) if parts else {}
+    now = time.time_ns() // 1000
+    for part in parts:
+        schedule = part.schedule
+        if schedule is None or schedule["name"] in found:
+            continue
+        known = standings.get(schedule["name"])
+        coming = [at for at, _, _ in part.own.next(now, NEXT)]
+        zone = schedule["rule"]["timezone"]
+        paused = paused_in(standings, schedule)
+        found[schedule["name"]] = {
+            "name": schedule["name"],
+            "words": words_of(schedule, paused=paused),
+            "paused": paused,
+            "next": [iso(at) for at in coming],
+            "watermark": iso(known.watermark) if known else None,
+            "_shown": [f"{at:%Y-%m-%d %H:%M %a}" for at in _moment.shown_in(zone, coming)],
+        }
+    order = [schedule["name"] for schedule in definition.get("schedules", [])]
+    return [found[name] for name in order if name in found]
+
+
+def _schedule_facts(schedules: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    for each in schedules:
+        yield "schedule", each["words"]
+        if each["paused"]:
+            yield "", "  paused: nothing fires until it is resumed"
+        elif each["_shown"]:
+            yield "", f"  next {', '.join(each['_shown'])}"
+        else:
+            yield "", "  it does not fire any more"
+        if each["watermark"]:
+            yield "", f"  fired or skipped up to {each['watermark']}"
+    if not schedules:
+        yield "schedule", "none; it runs when asked"
+
+
+def _print_head(definition: Mapping[str, Any], file: str, schedules: Sequence[Mapping[str, Any]],
+                console: Console) -> None:
     from mainspring._project import shown_path
 
     console.line(console.paint(clean(definition["key"]), "bold"))
     facts = [("file", shown_path(file))]
     facts += [("owner", definition["owner"])] if definition.get("owner") else []
     facts += [("labels", ", ".join(definition["labels"]))] if definition.get("labels") else []
-    for schedule in definition.get("schedules", []):
-        bounds = [
-            f"{word} {schedule[key]}"
-            for word, key in (("from", "start_date"), ("to", "end_date"))
-            if schedule.get(key)
-        ]
-        text = f"{schedule['expression']}  {schedule['timezone']}  {' '.join(bounds)}"
-        facts.append(("schedule", text.rstrip()))
-    if not definition.get("schedules"):
-        facts.append(("schedule", "none; it runs when asked"))
+    facts += _schedule_facts(schedules)
     for key, value in facts:
         console.line(f"  {key:9} {clean(value)}")
     doc = (definition.get("doc") or "").strip().split("\n")[0]

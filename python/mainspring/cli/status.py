@@ -37,18 +37,20 @@ def run(options: argparse.Namespace, console: Console) -> int:
     alive = bool(leader and leader["alive"])
     if options.quiet:
         return 0 if alive else 3
-    facts = _facts(history) if history is not None else {}
+    facts = _facts() if history is not None else {}
     _print(leader, facts, console)
     console.document({"scheduler": leader, "alive": alive, **facts})
     return 0 if alive else 3
 
 
-def _facts(history: Any) -> dict[str, Any]:
+def _facts() -> dict[str, Any]:
+    from mainspring._history import sql
+
     return {
-        "runs": {row["state"]: row["runs"] for row in history.sql(OPEN_RUNS, [])},
-        "task_runs": {row["state"]: row["task_runs"] for row in history.sql(OPEN_TASKS, [])},
-        "paused": history.sql(PAUSED, []),
-        "open_requests": history.sql(REQUESTS, [])[0]["requests"],
+        "runs": {row["state"]: row["runs"] for row in sql(OPEN_RUNS)},
+        "task_runs": {row["state"]: row["task_runs"] for row in sql(OPEN_TASKS)},
+        "paused": sql(PAUSED),
+        "open_requests": sql(REQUESTS)[0]["requests"],
     }
 
 

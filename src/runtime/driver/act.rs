@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Driver, Message, Waiting};
 use crate::engine::{Effect, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
+use crate::runtime::crash;
 use crate::runtime::executor::{Executor as _, Input, Job, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
@@ -63,8 +64,10 @@ impl Driver {
                         self.instant.push(report);
                         continue;
                     }
-                    self.pool.submit(std::mem::take(&mut jobs));
+                    self.hand_out(std::mem::take(&mut jobs));
+                    crash::at("stop.before");
                     self.pool.stop(at, attempt_no, reason, grace_ms);
+                    crash::at("stop.after");
                 }
                 Effect::RunEnded(run) => {
                     // A run whose threads have not all ended stays until their slots are back.
@@ -74,7 +77,16 @@ impl Driver {
                 }
             }
         }
+        self.hand_out(jobs);
+    }
+
+    fn hand_out(&self, jobs: Vec<Job>) {
+        if jobs.is_empty() {
+            return;
+        }
+        crash::at("start.before");
         self.pool.submit(jobs);
+        crash::at("start.after");
     }
 
     /// The job of an attempt; none where nothing has to be called.

@@ -22,6 +22,7 @@ use self::refused::{Next, refuse_submits};
 pub use self::serve::{plan_of, ready};
 pub use self::settle::Settled;
 use super::clock::Clock;
+use super::crash;
 use super::executor::{HandlerHost, RunInfo};
 use super::executors::Executors;
 use super::files::Files;
@@ -281,6 +282,7 @@ impl Driver {
         let batch = turn.batch(&self.world, self.lease, now);
         if !batch.is_empty() {
             let mut doubtful = false;
+            crash::at("commit.before");
             while let Err(error) = self.store.commit(&batch) {
                 doubtful |= matches!(error, CommitError::Store(_));
                 if doubtful && self.is_written(&batch) {
@@ -300,6 +302,7 @@ impl Driver {
                 }
             }
         }
+        crash::at("commit.after");
         if std::mem::take(&mut self.stalled)
             && let Some(told) = &self.told
         {

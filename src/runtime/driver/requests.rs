@@ -115,14 +115,23 @@ impl Driver {
             }
             Ask::Rerun { run, tasks, downstream } => {
                 let plan = self.take_in(run)?;
-                let what = match &tasks {
-                    None => RerunWhat::Failed,
-                    Some(names) if downstream => RerunWhat::WithDownstream(indexes(&plan, names)?),
-                    Some(names) => RerunWhat::Only(indexes(&plan, names)?),
+                let what = || -> Result<RerunWhat, SessionError> {
+                    Ok(match &tasks {
+                        None => RerunWhat::Failed,
+                        Some(names) if downstream => {
+                            RerunWhat::WithDownstream(indexes(&plan, names)?)
+                        }
+                        Some(names) => RerunWhat::Only(indexes(&plan, names)?),
+                    })
                 };
-                let event = Event::Rerun { run, what };
-                self.try_decide(&event, turn, now).map_err(SessionError::Refused)?;
-                Ok(Some(run))
+                let decided = what().and_then(|what| {
+                    let event = Event::Rerun { run, what };
+                    self.try_decide(&event, turn, now).map_err(SessionError::Refused)
+                });
+                if decided.is_err() {
+                    self.let_go(run);
+                }
+                decided.map(|()| Some(run))
             }
             Ask::Pause { dag, schedule } => {
                 let schedules = self.schedules_named(&dag, schedule.as_deref())?;

@@ -9,7 +9,7 @@ use super::message::{Message, Serve, Served};
 use super::requests::Cached;
 use super::{Driver, Waiting};
 use crate::engine::{Event, Plan, PlannedTask, Scheduled, When, decide};
-use crate::model::{DagId, Instant, Missed, NodeId, RunId, ScheduleId, TimedKey};
+use crate::model::{DagId, Instant, Missed, NodeId, RunId, RunState, ScheduleId, TimedKey};
 use crate::runtime::executor::HandlerHost;
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::CachedPlan;
@@ -155,6 +155,14 @@ impl Driver {
             .map_err(|broken| SessionError::Store(broken.to_string()))?;
         self.drive_stored(stored, &plan, &host);
         Ok(plan)
+    }
+
+    /// Lets go of a run that was taken in and has ended all the same.
+    pub(super) fn let_go(&mut self, run: RunId) {
+        let ended = |found: &crate::engine::Run| found.row.state != RunState::Running;
+        if self.world.run(run).is_some_and(ended) && self.world.forget(run) {
+            self.runs.remove(&run);
+        }
     }
 
     /// From now on a run that is stored is driven here.

@@ -316,13 +316,17 @@ impl Store for MemoryStore {
     ) -> Result<(), CommitError> {
         let mut data = self.lock();
         data.fence(lease)?;
-        match data.runs.get_mut(&run) {
-            Some((row, _)) if row.scope_id == from => row.scope_id = lease.scope_id,
+        let open = match data.runs.get_mut(&run) {
+            Some((row, _)) if row.scope_id == from => {
+                row.scope_id = lease.scope_id;
+                row.finished_at.is_none()
+            }
             _ => return Err(CommitError::Conflict { what: Changed::Run(run) }),
-        }
+        };
         let led = data.scope_names.values().any(|scope| *scope == from);
         if let Some(scope) = data.scopes.get_mut(&from)
             && scope.node_id != lease.node_id
+            && (open || !led)
         {
             scope.epoch += 1;
             if !led {

@@ -261,16 +261,16 @@ impl Store for SqliteStore {
     ) -> Result<(), CommitError> {
         self.write(|conn| {
             commit::fence(conn, lease)?;
-            let moved = conn.prepare_cached(texts::RUN_SCOPE_MOVE)?.execute([
-                lease.scope_id.0,
-                run.0,
-                from.0,
-            ])?;
-            if moved != 1 {
+            let open: Option<i64> = conn
+                .prepare_cached(texts::RUN_SCOPE_MOVE)?
+                .query_row([lease.scope_id.0, run.0, from.0], |row| row.get(0))
+                .optional()?;
+            let Some(open) = open else {
                 return Err(CommitError::Conflict { what: Changed::Run(run) }.into());
-            }
-            // Once it is ours there is nobody left to fence off.
-            conn.prepare_cached(texts::SCOPE_TAKE)?.execute([lease.node_id.0, from.0])?;
+            };
+            // Once it is ours there is nobody left to fence off. Who leads a scope goes on with all
+            // else of it, though one run that has ended was taken away.
+            conn.prepare_cached(texts::SCOPE_TAKE)?.execute([lease.node_id.0, from.0, open])?;
             Ok(())
         })
         .map_err(|fault| self.place.commit(fault))

@@ -20,7 +20,7 @@ use serde_json::json;
 pub const START: Instant = Instant(1_705_276_800_000_000);
 
 /// A stop is a message.
-struct Closures;
+pub struct Closures;
 
 impl Interpreter for Closures {
     fn stop(&self, handle: &StopHandle, reason: StopReason) {
@@ -31,7 +31,7 @@ impl Interpreter for Closures {
 }
 
 /// The life of a thread that calls closures.
-fn work(hiring: &Hiring) {
+pub fn work(hiring: &Hiring) {
     let worker = hiring.hire();
     loop {
         match worker.next() {

@@ -1,5 +1,6 @@
 //! The driver with real threads, a real database file and handlers that are Rust closures.
 
+mod crash;
 mod faults;
 mod handlers;
 mod life;

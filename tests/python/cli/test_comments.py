@@ -120,6 +120,6 @@ def test_check_reads_the_comment_behind_a_schedule(project: Project) -> None:
     warnings = done.json["warnings"]
     assert [(each["place"], each["code"]) for each in warnings] == [
         ("dags/a.py:4", "comment_contradicts"), ("dags/a.py:10", "every_hour"),
-        ("dags/a.py:11", "weekday_numbers")]
+        ("dags/a.py:11", "weekday_numbers"), ("dags/a.py", "same_schedule")]
     assert "schedule '5 * * * *' of a" in warnings[0]["message"]
     assert "note: dags/a.py:4: " in project("check").err

@@ -186,7 +186,7 @@ class TestRun:
         )
         told = project("run", "hourly", "--biz-date", "2013-01-15")
         assert told.code == 1
-        assert "give nominal_at, one of 2013-01-15T01:00:00Z" in told.err
+        assert "give slot=1 and up, or nominal_at: 2013-01-15T01:00:00Z" in told.err
         told = project("run", "hourly", "--nominal-at", "2013-01-15T03:00:00Z", "--json")
         assert told.code == 0, told
         assert told.json["runs"][0]["run"]["nominal_at"] == "2013-01-15T03:00:00Z"

@@ -1,0 +1,40 @@
+//! Named points at which a process can be made to die, in builds with debug assertions only: tests
+//! let one die there and see what the next one makes of it.
+
+#[cfg(debug_assertions)]
+use std::sync::Mutex;
+
+/// The point and how often it is still passed before the process dies there.
+#[cfg(debug_assertions)]
+static ARMED: Mutex<Option<(String, u32)>> = Mutex::new(None);
+
+/// Every point there is.
+pub const POINTS: [&str; 6] =
+    ["commit.before", "commit.after", "start.before", "start.after", "stop.before", "stop.after"];
+
+/// Has the process die when it comes to a point for the `nth` time, 1 for the first.
+#[cfg(debug_assertions)]
+pub fn arm(point: &str, nth: u32) {
+    if let Ok(mut armed) = ARMED.lock() {
+        *armed = Some((point.to_owned(), nth));
+    }
+}
+
+/// The process comes to a point.
+#[cfg(debug_assertions)]
+pub(super) fn at(point: &str) {
+    let Ok(mut armed) = ARMED.lock() else { return };
+    if let Some((name, left)) = armed.as_mut().filter(|(name, _)| name == point) {
+        debug_assert!(POINTS.contains(&name.as_str()));
+        *left -= 1;
+        if *left == 0 {
+            // As a kill does: nothing is flushed, closed or told.
+            std::process::abort();
+        }
+    }
+}
+
+/// The process comes to a point.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub(super) fn at(_point: &str) {}
