@@ -15,6 +15,7 @@ PYTHON := $(VENV)/bin/python
 WORLDS ?= 10000
 EXPRESSIONS ?= 100000
 SECONDS_OF_FUZZ ?= 60
+SEEDS ?= 2024,2025
 
 # pyo3 is built anew whenever its environment changes, so maturin has a folder of its own and
 # cargo's tests go without pyo3: it is compiled once, for the wheel.
@@ -22,7 +23,7 @@ MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin
 MATURIN_TARGET := --target-dir target/maturin
 RUNTIME := --no-default-features --features runtime
 
-.PHONY: help setup build demo test lint test-rust test-python fmt bench sim agree fuzz wheel sdist clean
+.PHONY: help setup build demo test lint test-rust test-python fmt bench sim agree fuzz year wheel sdist clean
 
 help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
@@ -77,6 +78,9 @@ agree: ## 100,000 random cron lines, or EXPRESSIONS=n, beside a slow evaluator.
 
 fuzz: ## A minute of seeded random input to the calendar, or SECONDS_OF_FUZZ=n.
 	MAINSPRING_FUZZ_SECONDS=$(SECONDS_OF_FUZZ) cargo test --locked $(RUNTIME) --test it calendar::fuzz -- --nocapture
+
+year: build ## The simulated year of 200 schedules, dense, for seeds SEEDS=2024,2025.
+	MAINSPRING_FULL_YEAR=1 MAINSPRING_YEAR_SEEDS=$(SEEDS) $(PYTHON) -m pytest -q tests/python/sim
 
 wheel: setup ## Build the wheel into dist/: one for every CPython from 3.10 on.
 	rm -f dist/*.whl

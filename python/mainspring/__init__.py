@@ -29,6 +29,7 @@ from mainspring._run import Run
 from mainspring._schedule import biz_dates, render
 from mainspring._serve import serve
 from mainspring._session import use
+from mainspring._stats import Stats, stats
 from mainspring._task import Task, noop, task
 from mainspring._taskrun import Attempt, TaskRun
 from mainspring._when import at, cron, every
@@ -72,6 +73,7 @@ __all__ = [
     "Runs",
     "Schedule",
     "SpecError",
+    "Stats",
     "StoreError",
     "Task",
     "TaskRun",
@@ -94,6 +96,7 @@ __all__ = [
     "serve",
     "show_versions",
     "sql",
+    "stats",
     "task",
     "testing",
     "trigger",

@@ -1,7 +1,7 @@
 """What was remembered: runs of the past, and a few words about this installation."""
 
 from mainspring._run import Run
-from mainspring._session import history, location, session
+from mainspring._session import history, location, rows, session
 from mainspring._table import counted, html_table, shown_duration, text_table
 from mainspring.errors import NotFoundError
 
@@ -88,14 +88,14 @@ def runs(
 
             hint = did_you_mean(each, STATES)
             raise ValueError(f"a run is never {each!r}" + (f"\n  hint: {hint}" if hint else ""))
-    rows = reader.runs(
+    found = reader.runs(
         dag=dag if dag is None or isinstance(dag, str) else dag.name,
         states=states,
         biz_date_from=None if since is None else str(since),
         biz_date_to=None if until is None else str(until),
         limit=limit,
     )
-    return Runs(Run(row["id"], where, row) for row in rows)
+    return Runs(Run(row["id"], where, row) for row in found)
 
 
 def run(id: int, *, database: "Any" = None) -> Run:
@@ -166,10 +166,7 @@ def sql(text: str, *parameters: "Any", database: "Any" = None) -> "list[dict[str
     [{'state': 'SUCCESS', 'n': 2}]
     """
     reader = history(database)
-    if reader is None:
-        return []
-    columns, rows = reader.sql(text, list(parameters))
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    return [] if reader is None else rows(reader, text, *parameters)
 
 
 def pool(name: str, slots: int, *, database: "Any" = None) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[dict[str, Any]], None]
 
-__all__ = ["SCOPE", "Scheduler", "ended"]
+__all__ = ["SCOPE", "Scheduler", "Watcher", "ended"]
 
 SCOPE = "main"
 """What the one scheduler of a database holds."""
@@ -32,6 +32,19 @@ LOOK = 0.5
 
 STANDBY = 1.0
 """Seconds between two tries to take over from a scheduler that lives."""
+
+
+class Watcher:
+    """Somebody who looks on while a scheduler works; these do nothing."""
+
+    def leads(self, core: CoreSession) -> None:
+        """Told when it leads, before anything starts."""
+
+    def files(self, done: int, total: int) -> None:
+        """Told how many files are loaded, while it begins."""
+
+    def turned(self) -> None:
+        """Told after each of its turns, some a second."""
 
 
 class Scheduler:
@@ -49,15 +62,19 @@ class Scheduler:
         How many attempts run at once; default as the project says.
     standby : bool
         Whether to wait for a scheduler that lives; else that is refused.
+    watchers : iterable of Watcher
+        Those who look on.
     """
 
     def __init__(self, settings: Settings, tell: Tell, *, executor: str = "process",
-                 slots: int | None = None, standby: bool = False) -> None:
+                 slots: int | None = None, standby: bool = False,
+                 watchers: Iterable[Watcher] = ()) -> None:
         self.settings = settings
         self.tell = tell
         self.executor = executor
         self.slots = settings.slots if slots is None else slots
         self.standby = standby
+        self.watchers = list(watchers)
         self.core: CoreSession | None = None
         self.keys: dict[str, tuple[str, str]] = {}
         self._stop = threading.Event()
@@ -82,6 +99,8 @@ class Scheduler:
         if core is None:
             return
         self.core = core
+        for each in self.watchers:
+            each.leads(core)
         folder = DagFolder(self.settings)
         try:
             if self.executor == "process":
@@ -95,6 +114,8 @@ class Scheduler:
                 for change in folder.changes():
                     self._changed(core, change)
                 self._report(core)
+                for each in self.watchers:
+                    each.turned()
         finally:
             folder.close()
             ended(core, grace, self.tell)
@@ -121,13 +142,17 @@ class Scheduler:
 
     def _begin(self, core: CoreSession, folder: DagFolder) -> None:
         began = time.monotonic()
-        loaded = folder.load_all()
+        loaded = folder.load_all(self._loading)
         self._forget(core, folder, loaded)
         for each in loaded:
             self._problems(each.file, each.problems)
         self._take(core, [(each.file, each.fingerprint, each.specs) for each in loaded])
         self.tell({"event": "serving", "dags": len(self.keys), "files": len(loaded),
                    "seconds": time.monotonic() - began})
+
+    def _loading(self, done: int, total: int, loaded: Loaded) -> None:
+        for each in self.watchers:
+            each.files(done, total)
 
     def _forget(self, core: CoreSession, folder: DagFolder, loaded: Iterable[Loaded]) -> None:
         """Remove dags whose files are gone, or define them no more, since the last scheduler."""

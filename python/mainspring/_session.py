@@ -3,7 +3,7 @@
 import os
 import threading
 
-from mainspring.errors import MainspringError, StoreError
+from mainspring.errors import ConflictError, MainspringError, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ _histories: "dict[str, CoreHistory]" = {}
 _chosen: "str | None" = None
 _forked = False
 _hooked = False
+
+stopped: "set[str]" = set()
+"""Databases of simulated worlds that are stopped: nothing runs there by the machine's clock."""
 
 
 class Session:
@@ -169,6 +172,9 @@ def session(database: "Any" = None) -> Session:
     found = _sessions.get(where)
     if found is not None:
         return found
+    if where in stopped:
+        raise ConflictError("the simulated scheduler is stopped, and time stands still\n"
+                            "  hint: world.start() first")
     _refuse_after_fork()
     with _lock:
         found = _sessions.get(where)
@@ -197,6 +203,12 @@ def history(database: "Any" = None) -> "CoreHistory | None":
             found = _histories.setdefault(where, History(where))
             _hook()
     return found
+
+
+def rows(reader: "CoreHistory", text: str, *parameters: "Any") -> "list[dict[str, Any]]":
+    """Answer an SQL statement that only reads: a dict for each row, by column name."""
+    columns, found = reader.sql(text, list(parameters))
+    return [dict(zip(columns, row, strict=True)) for row in found]
 
 
 def close(database: "Any" = None) -> None:

@@ -42,6 +42,8 @@ def stub(*, takes: "timedelta | str | None" = None, result: "Any" = None, fails:
     [('RUNNING', None)]
     """
     made: dict[str, Any] = {"takes_ms": _millis(takes), "fails": fails, "code": code}
+    if made["takes_ms"] < 0 or fails < 0:
+        raise ValueError("a stub neither ends before it begins nor fails less than never")
     if result is not None:
         from mainspring._results import to_json_ready
 
@@ -130,6 +132,7 @@ class simulated:  # noqa: N801 - reads as a verb: with simulated():
         try:
             self._world.stop()
             _session.close(self._world.database)
+            _session.stopped.discard(self._world.database)
         finally:
             _session._chosen = self._before
             self._folder.cleanup()
@@ -195,10 +198,13 @@ class World:
 
     def remove(self, *dags: "Dag | str") -> None:
         """Remove dags, as if their files were gone; what is open of them goes on."""
-        names = [dag if isinstance(dag, str) else dag.name for dag in dags]
+        running = self._running()
+        names = [_name(dag) for dag in dags]
+        for name in names:
+            running.core.schedules(name)  # one that is not registered is a mistake
+        running.remove(names)
         for name in names:
             self._dags.pop(name, None)
-        self._running().remove(names)
         self._session.core.advance(self._clock.now)
 
     def pause(self, dag: "Dag | str", schedule: "str | None" = None) -> None:
@@ -233,6 +239,7 @@ class World:
             core.stub({}, {})
         elif self._stub:
             core.stub({key: dict(each) for key, each in dict(self._stub).items()})
+        _session.stopped.discard(self.database)
         self._session = _session.adopt(self.database, core)
         self.register(*self._dags.values())
 
@@ -242,6 +249,7 @@ class World:
             from mainspring import _session
 
             _session.close(self.database)
+            _session.stopped.add(self.database)
             self._session = None
 
     def runs(self, dag: "Dag | str | None" = None) -> "Runs":
@@ -309,4 +317,6 @@ def _millis(value: "timedelta | str | None") -> int:
         from mainspring._mainspring import duration_ms
 
         return duration_ms(value)
+    if not hasattr(value, "total_seconds"):
+        raise TypeError(f"a length of time is a timedelta or text such as '90m', not {value!r}")
     return (value.days * 86_400 + value.seconds) * 1000 + value.microseconds // 1000

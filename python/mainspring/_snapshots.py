@@ -20,7 +20,7 @@ class Snapshots:
     """The kept files of a database, beside it."""
 
     def __init__(self, database: "Any") -> None:
-        self.folder = f"{database}.files/code"
+        self.folder = os.path.join(f"{os.path.splitext(str(database))[0]}.files", "code")
 
     def announce(self) -> None:
         """Tell processes that are started from now on where to look."""

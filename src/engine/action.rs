@@ -78,8 +78,8 @@ pub struct ScheduleMove {
     pub watermark: Instant,
     /// Up to here it is decided which fires were missed. Not stored.
     pub judged: Instant,
-    /// Fires up to here are being caught up with. Not stored.
-    pub catching_up: Instant,
+    /// Fires after the first and up to the second are being caught up with. Not stored.
+    pub catching_up: (Instant, Instant),
     /// Skips beyond the watermark.
     pub ahead: Vec<(Instant, Instant)>,
     /// Why the fire at the watermark was skipped, if it was.

@@ -241,7 +241,7 @@ impl World {
             schedule.ahead.clone_from(&to.ahead);
             schedule.last_skip = to.last_skip;
             schedule.waiting = to.waiting;
-            schedule.woken = false;
+            schedule.woken &= to.paused.is_some();
             if let Some(paused) = to.paused {
                 schedule.turn(paused, to.when);
             }

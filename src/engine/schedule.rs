@@ -33,8 +33,8 @@ pub struct Scheduled {
     pub watermark: Instant,
     /// Up to here it is decided which fires were missed.
     pub judged: Instant,
-    /// Fires up to here were missed and are caught up with.
-    pub(super) catching_up: Instant,
+    /// Fires after the first and up to the second of these were missed and are caught up with.
+    pub(super) catching_up: (Instant, Instant),
     /// Skips beyond the watermark.
     pub(super) ahead: Vec<(Instant, Instant)>,
     /// Why the fire at the watermark was skipped, if it was.
@@ -122,7 +122,7 @@ impl Scheduled {
             bindings,
             watermark,
             judged: watermark,
-            catching_up: watermark,
+            catching_up: (watermark, watermark),
             ahead: Vec::new(),
             last_skip: None,
             waiting: false,
@@ -144,12 +144,27 @@ impl Scheduled {
         self
     }
 
-    /// With what an earlier copy of it in this process had decided about missed fires.
+    /// With what an earlier copy of it in this process had decided about missed fires. One that
+    /// waited goes on from there: what fell due meanwhile was not missed.
     #[must_use]
     pub fn judged_as(mut self, earlier: &Scheduled) -> Scheduled {
         self.judged = self.judged.max(earlier.judged);
-        self.catching_up = self.catching_up.max(earlier.catching_up);
+        self.catching_up = earlier.catching_up;
+        self.woken |= earlier.waiting || earlier.woken;
         self
+    }
+
+    /// Somebody else looked after it until then: what fell due before was seen in time, and waits.
+    #[must_use]
+    pub fn seen_until(mut self, until: Instant) -> Scheduled {
+        self.judged = self.judged.max(until);
+        self
+    }
+
+    /// Up to here its fires are runs or skips, or lie before something that is skipped already:
+    /// nothing that changes its life can reach behind it, whatever the clock says.
+    pub(super) fn covered(&self) -> Instant {
+        self.ahead.iter().map(|(_, to)| *to).fold(self.watermark, Instant::max)
     }
 
     /// Whether it is paused now.
@@ -213,7 +228,7 @@ impl Scheduled {
 
     /// The first occurrence after an instant in any period in which it fires.
     fn occurrence_after(&self, after: Instant) -> Option<Pending<'_>> {
-        self.spans.iter().filter(|span| span.fires()).find_map(|span| {
+        self.firing().find_map(|span| {
             if span.until.is_some_and(|until| until <= after) {
                 return None;
             }
@@ -223,9 +238,24 @@ impl Scheduled {
         })
     }
 
+    /// The periods whose fires are to become runs. Those of a pause are, once it is over and no
+    /// skip covers them: somebody said so when it ended. An edit does not end it, and neither does a
+    /// removal from which the schedule came back.
+    fn firing(&self) -> impl DoubleEndedIterator<Item = &Span> {
+        let resumed = self.spans.iter().rposition(|span| span.kind == PeriodKind::Active);
+        let resumed = if self.is_removed() { Some(self.spans.len()) } else { resumed };
+        let spans = self.spans.iter().enumerate();
+        let fires = move |nth: usize, span: &Span| match span.kind {
+            PeriodKind::Active => true,
+            PeriodKind::Paused => resumed.is_some_and(|active| nth < active),
+            PeriodKind::Removed => false,
+        };
+        spans.filter(move |(nth, span)| fires(*nth, span)).map(|(_, span)| span)
+    }
+
     /// The last occurrence up to an instant.
     fn occurrence_until(&self, until: Instant) -> Option<Pending<'_>> {
-        self.spans.iter().rev().filter(|span| span.fires()).find_map(|span| {
+        self.firing().rev().find_map(|span| {
             let end = span.until.map_or(until, |end| end.min(until));
             let last = span.entry.occurrence_before(end.plus_micros(1))?;
             (last.fire.at > span.from).then(|| self.pending(last.fire, last.closed, span))
@@ -255,7 +285,7 @@ impl Scheduled {
         let Some(first) = self.uncovered(seen, &self.ahead).filter(|first| first.due <= now) else {
             return nothing;
         };
-        if self.woken || !is_missed(first.due, now) {
+        if !self.is_removed() && (self.woken || !is_missed(first.due, now)) {
             return Judged { until: now.max(seen), ..nothing };
         }
         let newest = self.newest_due(now);
@@ -266,8 +296,14 @@ impl Scheduled {
             let at = pending.fire.at;
             let times = (at, pending.due);
             let window = self.def.missed_window_ms;
-            match verdict(self.def.missed, window, times, Some(at) == newest, now) {
-                Some(reason) => judged.add(self.id, at, reason),
+            let reason = match (self.is_removed(), pending.span.kind) {
+                (true, PeriodKind::Paused) => Some(SkipReason::Paused),
+                (true, _) => Some(SkipReason::Removed),
+                (false, _) if pending.closed => Some(SkipReason::Calendar),
+                _ => verdict(self.def.missed, window, times, Some(at) == newest, now),
+            };
+            match reason {
+                Some(reason) => judged.add(self, at, reason),
                 None => return judged,
             }
             next = self.uncovered(at, &self.ahead);
@@ -276,31 +312,57 @@ impl Scheduled {
         judged
     }
 
-    /// The last fire that has fallen due.
+    /// The last fire that has fallen due and would make a run.
     fn newest_due(&self, now: Instant) -> Option<Instant> {
         let mut last = self.occurrence_until(now)?;
-        while last.due > now {
-            last = self.occurrence_until(last.fire.at.plus_micros(-1))?;
+        for _ in 0..COUNTED {
+            let at = last.fire.at;
+            let skipped = self.ahead.iter().find(|(from, to)| (*from..=*to).contains(&at));
+            if skipped.is_none() && last.due <= now && !last.closed {
+                return Some(at);
+            }
+            if at <= self.watermark {
+                break;
+            }
+            last = self.occurrence_until(skipped.map_or(at, |(from, _)| *from).plus_micros(-1))?;
         }
-        Some(last.fire.at)
+        None
     }
 
-    /// Fires that fell into the pause that is going on, up to `now`, and become no runs.
+    /// Fires that fell into the pause that is going on, up to `now`, and become no runs. Edits and
+    /// removals may have cut it into several periods.
     pub(super) fn paused_fires(&self, now: Instant, keep: Option<Missed>) -> Option<Skip> {
-        let pause = self.current().filter(|span| span.kind == PeriodKind::Paused)?;
-        let fires = || {
-            let next = |after: Instant| {
-                let next = pause.entry.occurrence_after(after)?;
-                (next.fire.at <= now).then_some(next.fire.at)
-            };
-            std::iter::successors(next(pause.from), move |at| next(*at))
+        if !self.is_paused() {
+            return None;
+        }
+        let began = self.spans.iter().rposition(|span| span.kind == PeriodKind::Active);
+        let pauses = || {
+            let spans = self.spans.iter().skip(began.map_or(0, |active| active + 1));
+            spans.filter(|span| span.kind == PeriodKind::Paused)
         };
-        let last = pause.entry.occurrence_before(now.plus_micros(1))?.fire.at;
+        // What was covered before, by a clock that went back or while it was removed, stays so.
+        let covered = self.covered();
+        let fires = || {
+            pauses().flat_map(|pause| {
+                let end = pause.until.map_or(now, |until| until.min(now));
+                let next = move |after: Instant| {
+                    let next = pause.entry.occurrence_after(after)?;
+                    (next.fire.at <= end).then_some(next)
+                };
+                let first = next(pause.from.max(covered));
+                std::iter::successors(first, move |last| next(last.fire.at))
+            })
+        };
+        let last = match keep {
+            Some(Missed::Last) => fires().filter(|each| !each.closed).last(),
+            _ => None,
+        };
         let kept = |at: Instant| match keep {
             None | Some(Missed::None) => false,
-            Some(Missed::Last) => at == last,
+            Some(Missed::Last) => last.is_some_and(|last| last.fire.at == at),
             Some(Missed::All) => true,
         };
+        let fires = || fires().map(|each| each.fire.at);
         let mut skip: Option<Skip> = None;
         for at in fires().take_while(|at| !kept(*at)) {
             let fresh =
@@ -312,13 +374,18 @@ impl Scheduled {
         skip
     }
 
-    /// Its life goes on in another period.
+    /// Its life goes on in another period, as the store has it: where no fire fell into the one
+    /// that is open, that becomes the other.
     pub(super) fn turn(&mut self, paused: bool, at: Instant) {
         let kind = if paused { PeriodKind::Paused } else { PeriodKind::Active };
         let Some(last) = self.spans.last_mut() else { return };
+        self.def.paused = paused;
+        if at <= last.from {
+            last.kind = kind;
+            return;
+        }
         let next = Span { from: at, until: None, kind, ..last.clone() };
         last.until = Some(at);
-        self.def.paused = paused;
         self.spans.push(next);
     }
 
@@ -341,26 +408,24 @@ impl Span {
             jitter_ms: period.rule.jitter_ms,
         })
     }
-
-    /// Whether its fires are to become runs. Those of a pause are, once it is over and no skip
-    /// covers them: somebody said so when it ended.
-    fn fires(&self) -> bool {
-        match self.kind {
-            PeriodKind::Active => true,
-            PeriodKind::Paused => self.until.is_some(),
-            PeriodKind::Removed => false,
-        }
-    }
 }
 
 impl Judged {
-    fn add(&mut self, schedule: ScheduleId, at: Instant, reason: SkipReason) {
-        match self.skips.last_mut().filter(|last| last.reason == reason) {
+    fn add(&mut self, schedule: &Scheduled, at: Instant, reason: SkipReason) {
+        let schedule_id = schedule.id;
+        // One record reaches over nothing that another has.
+        let between =
+            |after: Instant| schedule.ahead.iter().any(|(from, _)| after < *from && *from < at);
+        let last = self.skips.last_mut();
+        match last.filter(|last| last.reason == reason && !between(last.to)) {
             Some(last) => {
                 last.to = at;
                 last.count += 1;
             }
-            None => self.skips.push(Skip { schedule, from: at, to: at, count: 1, reason }),
+            None => {
+                let skip = Skip { schedule: schedule_id, from: at, to: at, count: 1, reason };
+                self.skips.push(skip);
+            }
         }
     }
 }

@@ -194,7 +194,7 @@ impl History {
 
     /// Invariants that do not hold; empty when all do.
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let violations = self.ask(py, |store| store.verify())?;
+        let violations = self.ask(py, |store| crate::runtime::verify(store))?;
         values::face(py, &violations)
     }
 }

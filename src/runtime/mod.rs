@@ -25,6 +25,7 @@ mod session;
 mod stubs;
 mod told;
 mod turn;
+mod verify;
 mod watch;
 
 pub use asking::{Asker, Leader, MAIN};
@@ -41,4 +42,5 @@ pub use request::{NewRunRequest, Rerun};
 pub use session::{Session, SessionOptions};
 pub use stubs::{Stub, StubPlan};
 pub use told::News;
+pub use verify::{Proof, prove_fires, verify};
 pub use watch::{RunWatch, Status};

@@ -118,9 +118,9 @@ impl Session {
                 database.display()
             ))
         })?;
-        let lease = match leads {
+        let (lease, seen_until) = match leads {
             Some(name) => lead(&mut *driving, &name, lease, &files, &host, now)?,
-            None => lease,
+            None => (lease, Instant(i64::MIN)),
         };
         let next = driving.next_ids()?;
         let world = World::new((next.run, next.task_run), slots, lease.node_id, lease.scope_id);
@@ -134,6 +134,7 @@ impl Session {
         let mut driver =
             Driver::new(driving, world, lease, clock.clone(), files.clone(), received, pool, slots);
         driver.told = Some(Arc::clone(&told));
+        driver.seen_until = seen_until;
         let thread = std::thread::Builder::new()
             .name("mainspring-driver".into())
             .spawn(move || driver.run())
@@ -454,7 +455,7 @@ impl Drop for Session {
     }
 }
 
-/// Takes a scope from whoever had it and is gone.
+/// Takes a scope from whoever had it and is gone; says until when that one was there.
 fn lead(
     store: &mut dyn Store,
     name: &str,
@@ -462,9 +463,11 @@ fn lead(
     files: &Files,
     host: &str,
     now: Instant,
-) -> Result<ScopeLease, SessionError> {
+) -> Result<(ScopeLease, Instant), SessionError> {
     let held = store.scope_named(name)?;
     let holder = held.map(|held| store.node(held.node_id)).transpose()?.flatten();
+    let seen = |node: &NodeRow| node.stopped_at.unwrap_or(node.heartbeat_at).min(now);
+    let seen_until = holder.as_ref().map_or(Instant(i64::MIN), seen);
     if let Some(node) = holder.filter(|node| is_alive(files, node, host, now)) {
         // Not refused by a clock: the lease of whoever lives grows with each sign of life.
         store.leave(own, now)?;
@@ -474,7 +477,7 @@ fn lead(
         )));
     }
     match store.lead(name, own.node_id, held, now) {
-        Ok(lease) => Ok(lease),
+        Ok(lease) => Ok((lease, seen_until)),
         Err(CommitError::Fenced) => {
             store.leave(own, now)?;
             Err(SessionError::Refused(

@@ -89,6 +89,18 @@ impl Batch {
             && self.journal.is_empty()
     }
 
+    /// Whether it records skips and nothing else that a second commit of it would be refused for:
+    /// neither ids, revisions and attempts, nor how far their schedules have come.
+    pub fn only_adds(&self) -> bool {
+        let moves = |schedule| self.watermarks.iter().any(|to| to.schedule == schedule);
+        self.created.is_empty()
+            && self.progressed.is_empty()
+            && self.starts.is_empty()
+            && self.ends.is_empty()
+            && self.skips.iter().any(|skip| !moves(skip.skip.schedule))
+            && self.watermarks.is_empty()
+    }
+
     /// The ids that must be next for `created` to be right.
     pub(super) fn expected_ids(&self) -> Option<NextIds> {
         let first = self.created.first()?;

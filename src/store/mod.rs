@@ -80,6 +80,23 @@ pub struct StoredSchedule {
     pub last_skip: Option<SkipReason>,
 }
 
+/// The whole life of a schedule, for whoever proves that none of its fires was lost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleLife {
+    /// Its id.
+    pub id: ScheduleId,
+    /// `dag.schedule`.
+    pub key: String,
+    /// Each fire up to this instant is a run, or in the record of a skip.
+    pub watermark: Instant,
+    /// All periods of its life, in order.
+    pub periods: Vec<Period>,
+    /// Its skips by their ends, newest first.
+    pub skips: Vec<Skip>,
+    /// The nominal times of its timed runs, newest first.
+    pub fired: Vec<(Instant, RunId)>,
+}
+
 /// Transactions and questions; a store has no others.
 pub trait Store: Send {
     /// Registers definitions. All or nothing; the same definitions again change no row.
@@ -101,6 +118,14 @@ pub trait Store: Send {
     /// The schedules of a dag that fire, or that have fires before their removal which are neither
     /// runs nor skips yet.
     fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError>;
+
+    /// The schedule that comes next by its id, removed ones included, with its whole life; of its
+    /// skips and runs the newest, at most so many.
+    fn life(
+        &mut self,
+        after: Option<ScheduleId>,
+        limit: u32,
+    ) -> Result<Option<ScheduleLife>, StoreError>;
 
     /// Skips of a dag's schedules, newest first, at most so many.
     fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError>;

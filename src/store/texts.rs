@@ -35,6 +35,10 @@ texts! {
     LEASE_INSERT = "common/lease_insert";
     LEASE_OF_RUN = "common/lease_of_run";
     LEASE_STOP = "common/lease_stop";
+    LIFE_FIRED = "common/life_fired";
+    LIFE_NEXT = "common/life_next";
+    LIFE_PERIODS = "common/life_periods";
+    LIFE_SKIPS = "common/life_skips";
     NODE_BEAT = "common/node_beat";
     NODE_INSERT = "common/node_insert";
     NODE_OF_SCOPE = "common/node_of_scope";

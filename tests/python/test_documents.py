@@ -97,6 +97,17 @@ def test_the_settings_are_those_of_the_code():
     compare("docs/cli.md", "settings", ", ".join(f"`{key}`" for key in _config.KEYS))
 
 
+def test_the_metrics_are_those_of_the_code():
+    from mainspring._heard import Heard
+    from mainspring._metrics import Metrics
+
+    families = Metrics("none.db", Heard(), slots=1, scope="main").families[True]
+    table = ["| metric | labels | what |", "| --- | --- | --- |"]
+    table += [f"| `{each.name}` ({each.kind}) | {', '.join(each.labels)} | {each.help} |"
+              for each in families]
+    compare("docs/deploy.md", "metrics", "\n".join(table))
+
+
 # The public face
 
 

@@ -138,6 +138,8 @@ def _parser() -> Parser:
     one.add_argument("--grace", type=_seconds, default=30.0, metavar="S",
                      help="seconds that live tasks have at the end; default: 30")
     one.add_argument("--log", choices=["text", "json"], default="text", metavar="text|json")
+    one.add_argument("--metrics", metavar="[HOST:]PORT", help="serve /metrics and /health here")
+    one.add_argument("--metrics-open", action="store_true", help="also to other machines")
 
     one = command("status", "status", "Whether a scheduler is up, and what is open.")
     one.add_argument("--quiet", action="store_true", help="only the exit code: 0 up, 3 not")
@@ -154,6 +156,10 @@ def _parser() -> Parser:
     one.add_argument("run", metavar="RUN", help="a run's number, or 'last'")
     one.add_argument("task", nargs="?", metavar="TASK")
     one.add_argument("--attempt", type=_positive, metavar="N", help="default: the newest")
+    one.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
+
+    one = command("stats", "stats", "How tasks fare: runs, deadlines and durations by month.")
+    one.add_argument("dag", nargs="?", metavar="DAG[.TASK]")
 
     one = command("rerun", "rerun", "Run again what failed in a run, or the tasks named.")
     one.add_argument("run", metavar="RUN", help="a run's number, or 'last'")

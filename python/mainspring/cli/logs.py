@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from mainspring.cli._console import Console, clean, clean_block
+from mainspring.cli._console import Console, clean
+from mainspring.cli._follow_log import Follower, print_attempt
 from mainspring.cli._settings import history_of, run_of, settings_of
 from mainspring.cli._stop import Stop, nearest
-from mainspring.cli._words import duration, task_document
+from mainspring.cli._words import task_document
 
 __all__ = ["run"]
 
@@ -21,7 +22,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     settings = settings_of(options, console)
     history = history_of(settings)
     record = run_of(history, options.run)
-    tasks = history.task_runs(record["id"])
+    tasks: Sequence[Mapping[str, Any]] = history.task_runs(record["id"])
     if options.task is not None:
         names = [task["task"] for task in tasks]
         if options.task not in names:
@@ -30,8 +31,19 @@ def run(options: argparse.Namespace, console: Console) -> int:
         tasks = [task for task in tasks if task["task"] == options.task]
     attempts = history.attempts(run_id=record["id"])
     chosen = _chosen(tasks, attempts, options.attempt)
-    if options.attempt is not None and not chosen:
+    if options.attempt is not None and not chosen and not options.follow:
         raise Stop(f"there is no attempt {options.attempt} in run {record['id']}", None, 2)
+
+    if options.follow:
+        follower = Follower(history, settings.database, record["id"], tasks, console,
+                            number=options.attempt, whole=options.task is None)
+        code = follower.follow()
+        if not console.json:
+            return code
+        # One document, as without it, when all is known.
+        tasks = [task for task in history.task_runs(record["id"])
+                 if options.task in (None, task["task"])]
+        chosen = _chosen(tasks, history.attempts(run_id=record["id"]), options.attempt)
 
     stamped = console.verbose > 0 and not console.json
     entries = [
@@ -39,7 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     ]
     for entry in entries:
         if not console.json:
-            _print(entry, console)
+            print_attempt(entry["task"], entry, entry["log"], console)
     if not entries:
         console.line("no task of this run has started")
     console.document({"run": record["id"], "attempts": [task_document(entry) for entry in entries]})
@@ -80,17 +92,3 @@ def _text(attempt: Mapping[str, Any], stamped: bool) -> str:
             else:
                 return text if stamped else LINE.sub("", text)
     return attempt["log_tail"] or ""
-
-
-def _print(entry: Mapping[str, Any], console: Console) -> None:
-    outcome = entry["outcome"] or "RUNNING"
-    took = "" if entry["outcome"] is None else f"  {duration(entry['duration_ms'] / 1000)}"
-    head = console.paint(f"== {clean(entry['task'])}", "bold")
-    console.line(f"{head}  attempt {entry['attempt_no']}  {console.state(outcome)}{took}")
-    if entry["log"]:
-        console.line(clean_block(entry["log"]).rstrip("\n"))
-    if entry["traceback"]:
-        console.line(clean_block(entry["traceback"]).rstrip("\n"))
-    elif entry["error"]:
-        kind = entry["error_type"] or entry["error_code"] or "error"
-        console.line(f"{clean(kind)}: {clean_block(entry['error'])}")

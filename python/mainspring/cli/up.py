@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from types import FrameType
 from typing import Any
 
-from mainspring._scheduler import Scheduler
+from mainspring._heard import Heard
+from mainspring._progress import on_terminal
+from mainspring._scheduler import SCOPE, Scheduler
 from mainspring.cli._console import Console, clean
+from mainspring.cli._live_line import LiveLine
 from mainspring.cli._settings import settings_of
 from mainspring.cli._stop import Stop
 
@@ -27,9 +33,37 @@ def run(options: argparse.Namespace, console: Console) -> int:
     log = Log(console, as_json=options.log == "json" or console.json)
     scheduler = Scheduler(settings, log.tell, executor=options.executor, slots=options.slots,
                           standby=options.standby)
-    with _Signals(scheduler, log):
+    if log.line is not None:
+        scheduler.watchers.append(log.line)
+    with _metrics(options, scheduler, log), _Signals(scheduler, log):
         scheduler.run(grace=options.grace)
     return 0
+
+
+@contextmanager
+def _metrics(options: argparse.Namespace, scheduler: Scheduler, log: Log) -> Iterator[None]:
+    """Serve metrics meanwhile, where that is asked for."""
+    if options.metrics is None:
+        if options.metrics_open:
+            raise Stop("--metrics-open says who may read what --metrics serves", code=2)
+        yield
+        return
+    from mainspring._metrics import Metrics
+    from mainspring._metrics_server import MetricsServer, address
+
+    try:
+        host, port = address(options.metrics, open=options.metrics_open)
+    except ValueError as error:
+        message, _, hint = str(error).partition("\n  hint: ")
+        raise Stop(clean(message), hint, 2) from None
+    metrics = Metrics(scheduler.settings.database, log.heard, slots=scheduler.slots, scope=SCOPE)
+    server = MetricsServer(metrics, host, port)
+    scheduler.watchers.append(metrics)
+    log.tell({"event": "metrics", "host": server.host, "port": server.port})
+    try:
+        yield
+    finally:
+        server.close()
 
 
 class _Signals:
@@ -66,9 +100,15 @@ class Log:
         self._console = console
         self._as_json = as_json
         self._broken = False
+        self.heard = Heard()
+        self.line: LiveLine | None = None
+        if not as_json and on_terminal():
+            self.line = LiveLine(sys.stderr, self.heard,
+                                 columns=lambda: shutil.get_terminal_size().columns)
 
     def tell(self, event: dict[str, Any]) -> None:
         """Write one event; what cannot be written is lost, and stops nothing."""
+        self.heard.tell(event)
         if self._broken:
             return
         at = event.get("at") or time.time_ns() // 1000
@@ -77,6 +117,9 @@ class Log:
                 line = json.dumps({"time": _iso(at), **_named(event)}, ensure_ascii=False)
             else:
                 line = f"{_clock(at)} {clean(sentence(event))}"
+            if self.line is not None:
+                self.line.above(line)
+                return
             sys.stderr.write(line + "\n")
             sys.stderr.flush()
         except (OSError, ValueError):
@@ -140,6 +183,9 @@ def sentence(event: dict[str, Any]) -> str:
         return f"{event['file']} {kind[5:]}: {', '.join(event['dags']) or 'no dags'}{gone}"
     if kind == "removed":
         return f"their files are gone: {', '.join(event['dags'])}"
+    if kind == "metrics":
+        host = f"[{event['host']}]" if ":" in event["host"] else event["host"]
+        return f"metrics on http://{host}:{event['port']}/metrics"
     if kind == "standing_by":
         return f"standing by: {event['why']}"
     if kind == "stopping":

@@ -1,5 +1,7 @@
 //! A schedule is due: its next fire becomes runs, or the record of why it does not.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::super::schedule::{Bound, Pending, Scheduled};
@@ -19,7 +21,8 @@ impl Draft<'_> {
         let mut to = ScheduleMove::of(schedule, self.now);
         to.judged = judged.until;
         if judged.outage {
-            to.catching_up = self.now.plus_millis(-LATE_MS);
+            let seen = schedule.judged.max(schedule.watermark);
+            to.catching_up = (seen, self.now.plus_millis(-LATE_MS));
         }
         judged.skips.into_iter().for_each(|skip| to.skip(skip, schedule));
         let next = schedule.uncovered(to.watermark, &to.ahead);
@@ -58,13 +61,19 @@ impl Draft<'_> {
         let Some(served) = self.world.served.get(&schedule.dag) else {
             return Some(SkipReason::Removed);
         };
+        // Its tasks are gone, each of them.
+        if schedule.bindings.is_empty() {
+            return Some(SkipReason::Removed);
+        }
         let nominal_at = next.fire.at;
-        let (mut fresh, mut known) = (Vec::new(), Vec::new());
+        let (mut fresh, mut known, mut keys) = (Vec::new(), Vec::new(), BTreeSet::new());
         for bound in &schedule.bindings {
             let key = TimedKey { target: bound.target, nominal_at, variant: bound.variant.clone() };
             match self.timed_run(&key) {
                 Some(run) => known.push(run),
-                None => fresh.push(bound),
+                // Two bindings that say the same are one.
+                None if keys.insert(key) => fresh.push(bound),
+                None => {}
             }
         }
         let (live, most) = (self.world.active_runs(schedule.dag), served.max_active_runs);
@@ -76,7 +85,8 @@ impl Draft<'_> {
             to.waiting = true;
             return None;
         }
-        let late = nominal_at <= to.catching_up;
+        let (after, until) = to.catching_up;
+        let late = after < nominal_at && nominal_at <= until;
         let trigger = if late { Trigger::Catchup } else { Trigger::Schedule };
         let made: Result<Vec<NewRun>, SpecError> = fresh
             .into_iter()
@@ -98,13 +108,16 @@ impl Draft<'_> {
         if schedule.is_removed() || schedule.is_paused() == paused {
             return;
         }
-        let mut to = ScheduleMove::of(schedule, self.now);
+        // By a clock that was set back, it is covered beyond now.
+        let mut to = ScheduleMove::of(schedule, self.now.max(schedule.covered()));
         if !paused {
             if let Some(skip) = schedule.paused_fires(self.now, missed) {
                 to.skip(skip, schedule);
             }
             to.judged = self.now.max(to.judged);
         }
+        // Fires from before it wait as they did.
+        to.waiting = schedule.waiting;
         to.paused = Some(paused);
         self.out.schedules.push(to);
     }

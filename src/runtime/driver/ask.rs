@@ -96,7 +96,7 @@ impl Driver {
             Message::Close { grace_ms } => {
                 self.closing = true;
                 self.decide(&Event::Interrupt { grace_ms }, turn, now);
-                None
+                Some(Message::Close { grace_ms })
             }
         }
     }

@@ -80,6 +80,8 @@ pub struct Driver {
     serving: serve::Serving,
     /// Whether the last write was refused for want of room or the like.
     stalled: bool,
+    /// Until when somebody else looked after the schedules.
+    pub(super) seen_until: Instant,
     /// Who reads what is done here.
     pub(super) told: Option<Arc<Told>>,
     /// What others ask and change.
@@ -92,7 +94,7 @@ pub struct Driver {
 
 /// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
 fn is_told(message: &Message) -> bool {
-    matches!(message, Message::Report(_) | Message::Cancel { .. })
+    matches!(message, Message::Report(_) | Message::Cancel { .. } | Message::Close { .. })
 }
 
 /// Those who wait for what a turn makes, to be told after its commit.
@@ -150,6 +152,7 @@ impl Driver {
             recheck_pools_at: None,
             serving: serve::Serving::default(),
             stalled: false,
+            seen_until: Instant(i64::MIN),
             told: None,
             watching: requests::Watching::default(),
             stubs: Stubs::default(),
@@ -288,7 +291,12 @@ impl Driver {
                 if doubtful && self.is_written(&batch) {
                     break;
                 }
-                match self.refused(error, &mut waiting) {
+                let next = match self.refused(error, &mut waiting) {
+                    // Should it be there after all, nothing would refuse it a second time.
+                    Next::SameBatch if batch.only_adds() => self.anew(&mut waiting),
+                    next => next,
+                };
+                match next {
                     Next::SameBatch => {}
                     Next::Again => return Some(again),
                     Next::AgainWithoutAskers => {

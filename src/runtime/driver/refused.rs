@@ -7,8 +7,9 @@ use crossbeam_channel::RecvTimeoutError;
 
 use super::News;
 use super::message::Serve;
+use super::serve::Serving;
 use super::{Driver, Message, Waiting};
-use crate::engine::{Event, Plan, World, apply, decide};
+use crate::engine::{Decision, Event, Plan, World, apply, decide};
 use crate::model::{Instant, RunId};
 use crate::runtime::executor::Executor as _;
 use crate::runtime::refusal::SessionError;
@@ -137,6 +138,7 @@ impl Driver {
         self.fail_waiting(waiting, why);
         self.pool.lease_lost();
         self.runs.clear();
+        self.serving = Serving::default();
         // Nothing is left to decide for; a world that cannot be read is empty as well.
         let next = self.store.next_ids().map_or((1, 1), |next| (next.run, next.task_run));
         let (node, scope) = (self.lease.node_id, self.lease.scope_id);
@@ -274,6 +276,9 @@ impl Driver {
         for (pool, slots) in self.pools.clone() {
             self.size_pool(pool, slots);
         }
+        // A shutdown goes on.
+        let interrupting = Decision { interrupting: self.closing, ..Decision::default() };
+        let _ = apply(&mut self.world, &interrupting);
         self.reload_schedules()?;
         let runs: Vec<(RunId, Arc<Plan>)> =
             self.runs.iter().map(|(run, driven)| (*run, Arc::clone(&driven.plan))).collect();

@@ -115,7 +115,7 @@ impl Driver {
             .with_skips(stored.ahead, stored.last_skip);
             schedules.push(match self.serving.judged.get(&stored.id) {
                 Some(before) => schedule.judged_as(before),
-                None => schedule,
+                None => schedule.seen_until(self.seen_until),
             });
         }
         self.world.serve(known.served.clone(), schedules);

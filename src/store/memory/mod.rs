@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::definition::to_json;
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
+    RunSummary, ScheduleLife, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
 };
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, RequestRow, RunId,
@@ -98,6 +98,8 @@ struct MemorySchedule {
     position: usize,
     removed: bool,
     watermark: Instant,
+    /// The end of its last skip; at first the beginning of its life.
+    skipped: Instant,
     /// Oldest first; the last one is open.
     periods: Vec<Period>,
 }
@@ -153,6 +155,14 @@ impl Store for MemoryStore {
 
     fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError> {
         Ok(self.lock().stored_schedules(dag))
+    }
+
+    fn life(
+        &mut self,
+        after: Option<ScheduleId>,
+        limit: u32,
+    ) -> Result<Option<ScheduleLife>, StoreError> {
+        Ok(self.lock().life_after(after, limit))
     }
 
     fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError> {

@@ -8,7 +8,7 @@ use crate::model::{
     DagId, Instant, Period, PeriodKind, ScheduleDef, ScheduleId, Skip, Target, TimeRule,
 };
 use crate::store::definition::{edited, matched};
-use crate::store::{Batch, Changed, CommitError, NewSkip, StoredSchedule};
+use crate::store::{Batch, Changed, CommitError, NewSkip, ScheduleLife, StoredSchedule};
 
 fn kind_of(paused: bool) -> PeriodKind {
     if paused { PeriodKind::Paused } else { PeriodKind::Active }
@@ -24,6 +24,7 @@ impl MemorySchedule {
             position,
             removed: false,
             watermark: now,
+            skipped: now,
             periods: vec![life],
         }
     }
@@ -34,6 +35,8 @@ impl MemorySchedule {
         if open.kind == kind && open.rule == rule {
             return;
         }
+        // What is covered already, by a clock that was ahead, stays as it was.
+        let at = at.max(self.watermark).max(self.skipped);
         // No fire fell into what begins here, or later by a clock that was set back.
         if at <= open.from {
             open.kind = kind;
@@ -97,7 +100,11 @@ impl Data {
                 Some(schedule) => schedule.change(def, position, now),
                 None => {
                     let id = ScheduleId(next(&self.schedules, |id| id.0));
-                    self.schedules.insert(id, MemorySchedule::new(dag, def, position, now));
+                    let mut fresh = MemorySchedule::new(dag, def, position, now);
+                    // A table would have them, whoever wrote them.
+                    let known = self.skips.iter().filter(|skip| skip.schedule == id);
+                    fresh.skipped = known.map(|skip| skip.to).fold(now, Instant::max);
+                    self.schedules.insert(id, fresh);
                     true
                 }
             };
@@ -161,6 +168,30 @@ impl Data {
         }
     }
 
+    pub(super) fn life_after(&self, after: Option<ScheduleId>, limit: u32) -> Option<ScheduleLife> {
+        let mut later =
+            self.schedules.iter().filter(|(id, _)| after.is_none_or(|last| **id > last));
+        let (id, schedule) = later.next()?;
+        let of_it = self.skips.iter().rev().filter(|skip| skip.schedule == *id);
+        let mut skips: Vec<Skip> = of_it.cloned().collect();
+        skips.sort_by_key(|skip| std::cmp::Reverse(skip.to));
+        let of_it = self.fired.iter().filter(|(_, fired)| fired == id);
+        let rows = of_it.filter_map(|(run, _)| self.runs.get(run)).map(|(row, _)| row);
+        let timed = rows.filter(|row| row.timed && row.dag_id == schedule.dag);
+        let mut fired: Vec<_> = timed.map(|row| (row.nominal_at, row.id)).collect();
+        fired.sort_unstable_by(|a, b| b.cmp(a));
+        skips.truncate(limit as usize);
+        fired.truncate(limit as usize);
+        Some(ScheduleLife {
+            id: *id,
+            key: format!("{}.{}", self.dags.get(&schedule.dag)?.header.key, schedule.def.name),
+            watermark: schedule.watermark,
+            periods: schedule.periods.clone(),
+            skips,
+            fired,
+        })
+    }
+
     pub(super) fn skips_of(&self, dag: DagId, limit: u32) -> Vec<Skip> {
         let of_dag = |skip: &&Skip| {
             self.schedules.get(&skip.schedule).is_some_and(|schedule| schedule.dag == dag)
@@ -215,6 +246,9 @@ impl Data {
     }
 
     fn note(&mut self, NewSkip { skip, joins }: &NewSkip) {
+        if let Some(schedule) = self.schedules.get_mut(&skip.schedule) {
+            schedule.skipped = schedule.skipped.max(skip.to);
+        }
         let before = self
             .skips
             .iter_mut()

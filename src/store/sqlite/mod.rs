@@ -36,11 +36,12 @@ use self::commit::Sequence;
 use self::errors::{Fault, Place};
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation, texts,
+    RunSummary, ScheduleLife, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
+    texts,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, ScopeId,
-    ScopeLease, Skip, TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, ScheduleId,
+    ScopeId, ScopeLease, Skip, TaskRunId, TaskVersionId,
 };
 
 /// A store in a SQLite file. Used by one thread; another thread opens its own.
@@ -121,6 +122,14 @@ impl Store for SqliteStore {
 
     fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError> {
         self.read(|conn| schedules::schedules(conn, dag))
+    }
+
+    fn life(
+        &mut self,
+        after: Option<ScheduleId>,
+        limit: u32,
+    ) -> Result<Option<ScheduleLife>, StoreError> {
+        self.read(|conn| schedules::life(conn, after, limit))
     }
 
     fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError> {

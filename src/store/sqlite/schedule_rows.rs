@@ -188,10 +188,14 @@ pub(super) fn turn(
         .query_row([schedule.0], |row| {
             let id: i64 = row.get(0)?;
             let from: i64 = row.get(1)?;
-            Ok((id, from, rows::word::<PeriodKind>(row, 2)?, row.get::<_, String>(3)?))
+            let covered: (Option<i64>, Option<i64>) = (row.get(4)?, row.get(5)?);
+            let covered = covered.0.max(covered.1);
+            Ok((id, from, rows::word::<PeriodKind>(row, 2)?, row.get::<_, String>(3)?, covered))
         })
         .optional()?;
-    let Some((id, from, old_kind, old_rule)) = open else { return Ok(()) };
+    let Some((id, from, old_kind, old_rule, covered)) = open else { return Ok(()) };
+    // What is covered already, by a clock that was ahead, stays as it was.
+    let at = covered.map_or(at, |covered| at.max(Instant(covered)));
     let kind = kind.unwrap_or(old_kind);
     let same_rule = match rule {
         Some(rule) => json::<TimeRule>(&old_rule)? == *rule,

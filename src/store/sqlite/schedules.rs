@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::commit::conflict;
 use super::errors::Fault;
@@ -13,7 +13,9 @@ use crate::model::{
     DagId, Instant, Period, PeriodKind, RunId, ScheduleDef, ScheduleId, Skip, SkipReason, Target,
     TaskId, TimeRule,
 };
-use crate::store::{Batch, Changed, NewSkip, Pause, StoredSchedule, Watermark, texts};
+use crate::store::{
+    Batch, Changed, NewSkip, Pause, ScheduleLife, StoredSchedule, Watermark, texts,
+};
 
 pub(super) fn schedules(conn: &Connection, dag: DagId) -> Result<Vec<StoredSchedule>, Fault> {
     let mut select = conn.prepare_cached(texts::SCHEDULE_FIRING)?;
@@ -66,7 +68,10 @@ fn bindings(
 
 fn periods(conn: &Connection, id: ScheduleId, after: Instant) -> Result<Vec<Period>, Fault> {
     let mut select = conn.prepare_cached(texts::PERIOD_AHEAD)?;
-    let mut found = select.query([id.0, after.0])?;
+    read_periods(select.query([id.0, after.0])?)
+}
+
+fn read_periods(mut found: Rows<'_>) -> Result<Vec<Period>, Fault> {
     let mut periods = Vec::new();
     while let Some(row) = found.next()? {
         periods.push(Period {
@@ -91,17 +96,48 @@ fn ahead(
 }
 
 pub(super) fn skips(conn: &Connection, dag: DagId, limit: u32) -> Result<Vec<Skip>, Fault> {
-    let read = |row: &Row<'_>| {
-        Ok(Skip {
-            schedule: ScheduleId(row.get(0)?),
-            from: Instant(row.get(1)?),
-            to: Instant(row.get(2)?),
-            count: row.get(3)?,
-            reason: rows::word(row, 4)?,
-        })
-    };
     let mut select = conn.prepare_cached(texts::SKIP_OF_DAG)?;
-    Ok(select.query_map(params![dag.0, limit], read)?.collect::<Result<_, _>>()?)
+    Ok(select.query_map(params![dag.0, limit], read_skip)?.collect::<Result<_, _>>()?)
+}
+
+fn read_skip(row: &Row<'_>) -> rusqlite::Result<Skip> {
+    Ok(Skip {
+        schedule: ScheduleId(row.get(0)?),
+        from: Instant(row.get(1)?),
+        to: Instant(row.get(2)?),
+        count: row.get(3)?,
+        reason: rows::word(row, 4)?,
+    })
+}
+
+pub(super) fn life(
+    conn: &Connection,
+    after: Option<ScheduleId>,
+    limit: u32,
+) -> Result<Option<ScheduleLife>, Fault> {
+    let next = conn
+        .prepare_cached(texts::LIFE_NEXT)?
+        .query_row([after.map_or(i64::MIN, |id| id.0)], |row| {
+            let (dag, name): (String, String) = (row.get(1)?, row.get(2)?);
+            // A row that was never filled is a finding of its own.
+            let watermark = row.get::<_, Option<i64>>(3)?.unwrap_or(i64::MIN);
+            Ok((ScheduleId(row.get(0)?), format!("{dag}.{name}"), Instant(watermark)))
+        })
+        .optional()?;
+    let Some((id, key, watermark)) = next else { return Ok(None) };
+    let mut fired = conn.prepare_cached(texts::LIFE_FIRED)?;
+    let fired = fired
+        .query_map(params![id.0, limit], |row| Ok((Instant(row.get(0)?), RunId(row.get(1)?))))?;
+    let mut skips = conn.prepare_cached(texts::LIFE_SKIPS)?;
+    let skips = skips.query_map(params![id.0, limit], read_skip)?;
+    Ok(Some(ScheduleLife {
+        id,
+        key,
+        watermark,
+        periods: read_periods(conn.prepare_cached(texts::LIFE_PERIODS)?.query([id.0])?)?,
+        skips: skips.collect::<Result<_, _>>()?,
+        fired: fired.collect::<Result<_, _>>()?,
+    }))
 }
 
 /// What a batch says of schedules. Most batches say nothing, and pay nothing.

@@ -4,27 +4,36 @@
 //! was given, so that a fault planted between the two is seen.
 
 mod arrows;
+mod at_once;
 mod attempt_numbers;
 mod blocked_by;
 mod budget;
 mod canceled;
+mod complete;
 mod delays;
+mod early;
+mod edited;
 mod ends;
 mod fence;
 mod journal;
 mod level;
 mod order;
+mod pauses;
+mod reasons;
 mod single;
 mod slots;
+mod timed;
 mod unique;
 mod upstreams;
+mod watermark;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring::engine::{Decision, Event, Plan, World};
-use mainspring::model::{Instant, RunId};
+use mainspring::model::{DagId, Instant, RunId, ScheduleId};
 
+use crate::sim::lives::Life;
 use crate::sim::rows::MemoryRows;
 
 /// What is really so.
@@ -32,6 +41,11 @@ use crate::sim::rows::MemoryRows;
 pub struct Truth {
     pub plans: BTreeMap<RunId, Arc<Plan>>,
     pub pools: BTreeMap<Option<String>, u32>,
+    /// Schedules, and how many runs of each dag may be live.
+    pub lives: BTreeMap<ScheduleId, Life>,
+    pub most: BTreeMap<DagId, u32>,
+    /// When this process last looked what is due.
+    pub looked: Instant,
 }
 
 /// One event with what was decided about it.
@@ -75,5 +89,19 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(slots::Slots),
         Box::<unique::Unique>::default(),
         Box::new(upstreams::Upstreams),
+    ]
+}
+
+/// What schedules must keep.
+pub fn of_fires() -> Vec<Box<dyn Checker>> {
+    vec![
+        Box::<timed::Timed>::default(),
+        Box::<watermark::Watermark>::default(),
+        Box::<early::Early>::default(),
+        Box::new(edited::Edited),
+        Box::new(pauses::Pauses),
+        Box::new(at_once::AtOnce),
+        Box::new(reasons::Reasons),
+        Box::<complete::Complete>::default(),
     ]
 }

@@ -448,3 +448,94 @@ fn a_hundred_thousand_schedules_of_one_second_are_all_fired_and_none_twice() {
     let next = bench.world.next_wake().unwrap();
     assert_eq!(next, START.plus_millis(26 * HOUR));
 }
+
+/// A period that another process began is read as a driver reads it.
+fn again(bench: &mut Bench, watermark: Instant, periods: Vec<Period>) {
+    bench.serve(&[watermark], &[periods]);
+}
+
+#[test]
+fn a_queue_is_not_an_outage_after_a_pause_or_another_reading() {
+    let hourly = || vec![ScheduleDef { missed: Missed::None, ..every("0 * * * *") }];
+    let three = ["06-05T01:00", "06-05T02:00", "06-05T03:00"];
+    for paused in [true, false] {
+        let mut bench = Bench::with_most(hourly(), 1);
+        bench.advance(3 * HOUR + MINUTE);
+        if paused {
+            bench.pause(true, None);
+        } else {
+            let rule = bench.defs[0].rule.clone();
+            let at = START.plus_millis(HOUR);
+            again(&mut bench, at, vec![period(START, None, PeriodKind::Active, &rule)]);
+        }
+        bench.fire();
+        bench.end_run(1);
+        bench.end_run(2);
+        assert_eq!(bench.times(), three, "paused: {paused}");
+        assert!(bench.skips().is_empty());
+    }
+}
+
+#[test]
+fn an_edit_or_a_removal_within_a_pause_does_not_end_it() {
+    let (old, new) = (TimeRule::new("0 2 * * *", "UTC"), TimeRule::new("30 3 * * *", "UTC"));
+    let day = |n| START.plus_millis(n * DAY);
+    let edited = vec![
+        period(START, Some(day(2)), PeriodKind::Paused, &old),
+        period(day(2), None, PeriodKind::Paused, &new),
+    ];
+    let returned = vec![
+        period(START, Some(day(1)), PeriodKind::Paused, &old),
+        period(day(1), Some(day(2)), PeriodKind::Removed, &old),
+        period(day(2), None, PeriodKind::Paused, &old),
+    ];
+    for (periods, first, last, count) in
+        [(edited, "06-05T02:00", "06-07T03:30", 3), (returned, "06-05T02:00", "06-07T02:00", 2)]
+    {
+        let mut bench = Bench::new(vec![every("0 2 * * *")]);
+        again(&mut bench, START, periods);
+        bench.outage(3 * DAY);
+        assert!(bench.runs().is_empty() && bench.skips().is_empty());
+        bench.pause(false, None);
+        assert!(bench.runs().is_empty());
+        assert_eq!(bench.skips(), [(first.into(), last.into(), count, SkipReason::Paused)]);
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_before_a_pause_leaves_covered_what_is() {
+    let mut bench = Bench::new(vec![every("0 * * * *")]);
+    bench.advance(3 * HOUR);
+    bench.now = START.plus_millis(HOUR + MINUTE);
+    bench.pause(true, None);
+    bench.advance(4 * HOUR);
+    bench.pause(false, None);
+    assert_eq!(bench.times().len(), 3);
+    let skipped = ("06-05T04:00".into(), "06-05T05:00".into(), 2, SkipReason::Paused);
+    assert_eq!(bench.skips(), [skipped]);
+}
+
+#[test]
+fn the_newest_that_was_missed_is_one_that_would_run() {
+    // Down from Wednesday to Sunday evening; Saturday and Sunday are closed.
+    let days = CalendarDef {
+        name: "office".into(),
+        weekdays: vec![0, 1, 2, 3, 4],
+        include: vec![],
+        exclude: vec![],
+    };
+    let rule = TimeRule { calendar: Some(days), ..TimeRule::new("0 2 * * *", "UTC") };
+    let def = ScheduleDef { missed: Missed::Last, ..ScheduleDef::new("default", rule) };
+    let mut bench = Bench::new(vec![def]);
+    bench.outage(5 * DAY);
+    assert_eq!(bench.times(), ["06-07T02:00"]);
+    let reasons: Vec<_> = bench.skips().into_iter().map(|skip| (skip.0, skip.3)).collect();
+    assert_eq!(reasons[0], ("06-05T02:00".into(), SkipReason::Missed));
+    assert_eq!(
+        reasons[1..],
+        [
+            ("06-08T02:00".into(), SkipReason::Calendar),
+            ("06-09T02:00".into(), SkipReason::Calendar),
+        ]
+    );
+}

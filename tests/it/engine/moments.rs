@@ -54,7 +54,10 @@ fn a_date_with_several_fires_is_refused_with_all_that_there_are() {
     let problem = asked(&when("UTC", None, &["0 * * * *"]), "2013-01-15").unwrap_err();
     assert_eq!(problem.code, "several_fires");
     let hint = problem.hint.unwrap();
-    assert!(hint.starts_with("give slot=1 and up, or nominal_at: 2013-01-15T01:00:00Z, "), "{hint}");
+    assert!(
+        hint.starts_with("give slot=1 and up, or nominal_at: 2013-01-15T01:00:00Z, "),
+        "{hint}"
+    );
     assert!(hint.ends_with(", 2013-01-15T05:00:00Z or 19 more"), "{hint}");
     let problem = asked(&when("UTC", None, &["0 0,12 * * *"]), "2013-01-15").unwrap_err();
     assert_eq!(

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use mainspring::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, RunState, ScopeId,
-    ScopeLease, Skip, State, TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, RunState,
+    ScheduleId, ScopeId, ScopeLease, Skip, State, TaskRunId, TaskVersionId,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, SqliteStore, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
+    RunSummary, ScheduleLife, SqliteStore, Store, StoreError, StoredRun, StoredSchedule,
+    TaskRunView, Violation,
 };
 use serde_json::json;
 
@@ -24,6 +25,8 @@ enum Fault {
     Before,
     /// Everything is written, and nobody hears of it.
     After,
+    /// Somebody else was first.
+    Refused,
 }
 
 /// A store whose commit number `left` fails.
@@ -42,6 +45,9 @@ impl Store for Spoilt {
         if self.left.fetch_sub(1, Ordering::SeqCst) != 1 {
             return self.real.commit(batch);
         }
+        if self.fault == Fault::Refused {
+            return Err(CommitError::IdsMoved(self.real.next_ids()?));
+        }
         if self.fault == Fault::After {
             self.real.commit(batch)?;
         }
@@ -58,6 +64,14 @@ impl Store for Spoilt {
 
     fn schedules(&mut self, dag: DagId) -> Result<Vec<StoredSchedule>, StoreError> {
         self.real.schedules(dag)
+    }
+
+    fn life(
+        &mut self,
+        after: Option<ScheduleId>,
+        limit: u32,
+    ) -> Result<Option<ScheduleLife>, StoreError> {
+        self.real.life(after, limit)
     }
 
     fn skips(&mut self, dag: DagId, limit: u32) -> Result<Vec<Skip>, StoreError> {
@@ -253,4 +267,59 @@ fn every_commit_may_fail_and_nothing_is_lost_or_doubled() {
             }
         }
     });
+}
+
+/// Three hours of an hourly schedule and one more at 02:00, which make one run together.
+fn served(n: i64, fault: Fault) {
+    let folder = Folder::new("served");
+    let left = Arc::new(AtomicI64::new(0));
+    let spoilt = Spoilt { real: folder.store(), fault, left: Arc::clone(&left) };
+    let desk = Desk::with(&folder, Box::new(spoilt));
+    let host = Arc::new(Host::default());
+    let schedules = json!([{"expression": "0 * * * *"}, {"expression": "0 2 * * *"}]);
+    desk.serve(json!([{"name": "a", "handler": "m:a"}]), schedules, &host);
+    left.store(n, Ordering::SeqCst);
+    desk.pass(3 * 3_600_000);
+    let runs = folder.store().runs(&RunFilter::default()).unwrap();
+    let at = |hour: i64| super::handlers::START.plus_millis(hour * 3_600_000);
+    let times: Vec<Instant> = runs.iter().map(|run| run.row.nominal_at).collect();
+    assert_eq!(times, [at(3), at(2), at(1)], "commit {n}, {fault:?}");
+    assert!(runs.iter().all(|run| run.row.state == RunState::Success), "commit {n}, {fault:?}");
+    assert_eq!(host.calls().len(), 3, "commit {n}, {fault:?}: each is called once");
+    let mut store = folder.store();
+    let hourly = store.life(None, 10).unwrap().unwrap();
+    assert_eq!(hourly.fired.len(), 3);
+    assert_eq!(store.life(Some(hourly.id), 10).unwrap().unwrap().fired.len(), 1);
+    sound(&folder);
+}
+
+#[test]
+fn every_commit_of_a_served_dag_may_fail_and_no_fire_is_lost_or_doubled() {
+    std::thread::scope(|scope| {
+        for n in 1..=7 {
+            for fault in [Fault::Before, Fault::After, Fault::Refused] {
+                scope.spawn(move || served(n, fault));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_shutdown_whose_commit_is_refused_goes_on_all_the_same() {
+    let folder = Folder::new("closing");
+    let left = Arc::new(AtomicI64::new(0));
+    let fault = Fault::Refused;
+    let spoilt = Spoilt { real: folder.store(), fault, left: Arc::clone(&left) };
+    let desk = Desk::with(&folder, Box::new(spoilt));
+    desk.register(json!([{"name": "a", "handler": "m:a"}]));
+    let run = desk.submit(&Arc::new(Host::default().on("a", |_, stop| {
+        let asked = stop.recv_timeout(std::time::Duration::from_secs(30));
+        assert!(asked.is_ok(), "it is asked to stop");
+        mainspring::runtime::Finished::failed("STOPPED", "Stopped", "asked to stop")
+    })));
+    desk.until(run, State::Running, 1);
+    left.store(1, Ordering::SeqCst);
+    desk.session.close(60_000, Some(std::time::Duration::from_secs(60)));
+    assert_eq!(states(&folder, run), [("a".to_owned(), State::Ready, 1)]);
+    sound(&folder);
 }

@@ -11,7 +11,7 @@ use mainspring::engine::check_definition;
 use mainspring::model::{AttemptRecord, Instant, Outcome, RunId, State, StopReason};
 use mainspring::runtime::{
     Clock, Finished, HandlerHost, Hiring, Input, Interpreter, Job, NewRunRequest, Next, Session,
-    SessionOptions, StopHandle,
+    SessionError, SessionOptions, StopHandle,
 };
 use mainspring::store::{SqliteOptions, SqliteStore, Store, TaskRunView};
 use serde_json::json;
@@ -156,6 +156,16 @@ impl Desk {
 
     /// The same, opened at this instant.
     pub fn at(folder: &Folder, driving: Box<dyn Store>, now: Instant) -> Desk {
+        Desk::leading(folder, driving, now, None).unwrap()
+    }
+
+    /// The same as the one who schedules for the database.
+    pub fn leading(
+        folder: &Folder,
+        driving: Box<dyn Store>,
+        now: Instant,
+        leads: Option<&str>,
+    ) -> Result<Desk, SessionError> {
         let (clock, hand) = Clock::test(now);
         let options = SessionOptions {
             database: folder.database(),
@@ -164,13 +174,27 @@ impl Desk {
             slots: 4,
             busy_wait: Duration::from_secs(60),
             clock,
-            leads: None,
+            leads: leads.map(str::to_owned),
             durable: true,
         };
-        let session = Session::open_with(options, Arc::new(Closures), driving).unwrap();
+        let session = Session::open_with(options, Arc::new(Closures), driving)?;
         let hiring = session.hiring();
         std::thread::Builder::new().spawn(move || work(&hiring)).unwrap();
-        Desk { session, hand }
+        Ok(Desk { session, hand })
+    }
+
+    /// Time passes, and everything happens that it brings.
+    pub fn pass(&self, millis: i64) {
+        let to = Instant(self.hand.load(Ordering::SeqCst)).plus_millis(millis);
+        self.session.advance(&self.hand, to, &mut || true).unwrap();
+    }
+
+    /// Registers a dag with schedules, and fires them from now on.
+    pub fn serve(&self, tasks: serde_json::Value, schedules: serde_json::Value, host: &Arc<Host>) {
+        let spec = json!({"name": "d", "tasks": tasks, "schedules": schedules});
+        self.session.register(&[check_definition(&spec).unwrap()]).unwrap();
+        let host = Arc::clone(host) as HandlerHost;
+        self.session.serve(vec![("d".into(), host)]).unwrap();
     }
 
     /// What the death of its process leaves behind: rows that say it lives, and no lock.
@@ -221,5 +245,5 @@ pub fn states(folder: &Folder, run: RunId) -> Vec<(String, State, u32)> {
 
 /// No invariant is broken.
 pub fn sound(folder: &Folder) {
-    assert_eq!(folder.store().verify().unwrap(), []);
+    assert_eq!(mainspring::runtime::verify(&mut folder.store()).unwrap(), []);
 }

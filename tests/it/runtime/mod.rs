@@ -8,4 +8,5 @@ mod output;
 mod pools;
 mod render;
 mod retry;
+mod serving;
 mod takeover;

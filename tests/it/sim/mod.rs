@@ -2,6 +2,10 @@
 //!
 //! `MAINSPRING_WORLDS=10000 cargo test sim` tells more of them; `MAINSPRING_SEED=17` tells one.
 
+pub mod batch;
+mod fires;
+mod fires_planted;
+pub mod lives;
 mod planted;
 pub mod rng;
 pub mod rows;

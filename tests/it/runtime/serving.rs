@@ -1,0 +1,247 @@
+//! Schedules that fire in a session: beside other processes, after a crash, and by hand broken.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainspring::engine::{Event, NewRun, Plan, PlannedTask, World, apply, decide};
+use mainspring::model::{
+    Instant, NodeId, NodeRow, Outcome, RunId, RunState, SkipReason, State, Trigger,
+};
+use mainspring::runtime::{NewRunRequest, SessionError, verify};
+use mainspring::store::{AttemptFilter, RunFilter, Store};
+use serde_json::json;
+
+use super::handlers::{Desk, Folder, Host, START, returned, sound, states};
+use crate::sim::batch::batch_of;
+
+const HOUR: i64 = 3_600_000;
+
+fn at(hour: i64) -> Instant {
+    START.plus_millis(hour * HOUR)
+}
+
+fn one() -> serde_json::Value {
+    json!([{"name": "a", "handler": "m:a"}])
+}
+
+fn times(folder: &Folder) -> Vec<Instant> {
+    let runs = folder.store().runs(&RunFilter::default()).unwrap();
+    let mut times: Vec<Instant> = runs.iter().map(|run| run.row.nominal_at).collect();
+    times.sort_unstable();
+    times
+}
+
+/// Another process makes the timed run of `d` for this instant.
+fn made_elsewhere(folder: &Folder, nominal_at: Instant) -> RunId {
+    let mut store = folder.store();
+    let node = NodeRow {
+        id: NodeId(0),
+        host: "there".into(),
+        pid: 7,
+        role: "test".into(),
+        version: "0".into(),
+        started_at: START,
+        heartbeat_at: START,
+        lease_until: START,
+        stopped_at: None,
+    };
+    let lease = store.join(&node).unwrap();
+    let dag = store.dag("d").unwrap().unwrap();
+    let planned = dag.tasks.iter().map(|task| PlannedTask {
+        task_id: task.task_id,
+        version_id: task.version_id,
+        def: Arc::clone(&task.def),
+    });
+    let plan = Arc::new(Plan::build(dag.id, "d", planned.collect()).unwrap());
+    let new = NewRun {
+        plan,
+        nominal_at,
+        biz_date: mainspring::model::Date(19_000),
+        interval: (nominal_at, nominal_at),
+        timezone: "UTC".into(),
+        trigger: Trigger::Schedule,
+        task: None,
+        timed: true,
+        variant: String::new(),
+        interactive: false,
+        requested_by: None,
+        params: Default::default(),
+        schedules: vec![],
+        only: None,
+    };
+    let next = store.next_ids().unwrap();
+    let mut world = World::new((next.run, next.task_run), 0, lease.node_id, lease.scope_id);
+    let decision = decide(&world, &Event::CreateRun(new), nominal_at).unwrap();
+    apply(&mut world, &decision).unwrap();
+    store.commit(&batch_of(&world, &decision, lease, nominal_at)).unwrap();
+    decision.creates[0].row.id
+}
+
+#[test]
+fn a_run_that_another_process_made_is_linked_and_not_made_again() {
+    let folder = Folder::new("linked");
+    let desk = Desk::open(&folder);
+    let host = Arc::new(Host::default());
+    desk.serve(one(), json!([{"expression": "0 * * * *"}]), &host);
+    let theirs: Vec<RunId> = (1..=3).map(|hour| made_elsewhere(&folder, at(hour))).collect();
+    desk.pass(4 * HOUR);
+    assert_eq!(times(&folder), [at(1), at(2), at(3), at(4)]);
+    let life = folder.store().life(None, 10).unwrap().unwrap();
+    assert_eq!(life.watermark, at(4));
+    let linked: Vec<RunId> = life.fired.iter().rev().map(|(_, run)| *run).collect();
+    assert_eq!(linked[..3], theirs);
+    assert_eq!(host.calls().len(), 1, "only ours is called here");
+    sound(&folder);
+}
+
+#[test]
+fn a_run_that_has_ended_is_linked_by_a_schedule_that_comes_later() {
+    let folder = Folder::new("later");
+    let desk = Desk::open(&folder);
+    let host = Arc::new(Host::default());
+    // Spread by so much, the second comes after the run of the first has ended.
+    let spread = json!({"expression": "0 1 * * *", "jitter": "10h"});
+    desk.serve(one(), json!([{"expression": "0 1 * * *"}, spread]), &host);
+    desk.pass(23 * HOUR);
+    assert_eq!(times(&folder), [at(1)]);
+    let mut store = folder.store();
+    let first = store.life(None, 10).unwrap().unwrap();
+    let second = store.life(Some(first.id), 10).unwrap().unwrap();
+    assert_eq!(first.fired, second.fired);
+    assert_eq!(second.watermark, at(1));
+    sound(&folder);
+}
+
+#[test]
+fn who_takes_over_after_a_crash_goes_on_and_the_old_one_writes_nothing() {
+    let folder = Folder::new("leads");
+    let lead = |now| Desk::leading(&folder, Box::new(folder.store()), now, Some("schedules"));
+    let tasks = json!([
+        {"name": "again", "handler": "m:again"},
+        {"name": "once", "handler": "m:once", "idempotent": false},
+    ]);
+    let schedules = json!([{"expression": "0 * * * *", "missed": "last"}]);
+    let first = lead(START).unwrap();
+    let (go, gate) = crossbeam_channel::unbounded::<()>();
+    let (begun, begins) = crossbeam_channel::unbounded::<()>();
+    let block = move |gate: crossbeam_channel::Receiver<()>| {
+        let begun = begun.clone();
+        move |_: &_, _: &_| {
+            let _ = begun.send(());
+            let _ = gate.recv();
+            returned(None)
+        }
+    };
+    let host = Host::default().on("again", block(gate.clone())).on("once", block(gate));
+    first.serve(tasks.clone(), schedules.clone(), &Arc::new(host));
+    first.advance(HOUR);
+    for _ in 0..2 {
+        begins.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+
+    let Err(SessionError::Refused(refused)) = lead(at(1)) else { panic!("two at once") };
+    let pid = std::process::id();
+    let named = format!("process {pid} on here schedules for this database already");
+    assert!(refused.contains(&named), "{refused}");
+
+    first.vanish();
+    let second = lead(at(6)).unwrap();
+    let host = Arc::new(Host::default());
+    second.serve(tasks, schedules, &host);
+    second.pass(0);
+    let run = RunId(1);
+    let name = |n: &str| n.to_owned();
+    assert_eq!(
+        states(&folder, run),
+        [(name("again"), State::Success, 2), (name("once"), State::Failed, 1)]
+    );
+    let attempts = folder.store().attempts(&AttemptFilter::Run(run)).unwrap();
+    let lost = attempts.iter().filter(|attempt| attempt.outcome == Some(Outcome::Lost));
+    assert_eq!(lost.count(), 2);
+    // Of the hours that nobody saw the newest is run.
+    assert_eq!(times(&folder), [at(1), at(6)]);
+    let skips = folder.store().life(None, 10).unwrap().unwrap().skips;
+    let [skip] = &skips[..] else { panic!("{skips:?}") };
+    assert_eq!((skip.from, skip.to, skip.count), (at(2), at(5), 4));
+    assert_eq!(skip.reason, SkipReason::Missed);
+
+    // The old one wakes up.
+    let before = folder.store().runs(&RunFilter::default()).unwrap();
+    let journal = folder.store().journal(run).unwrap();
+    drop(go);
+    first.advance(10 * HOUR);
+    let refused = first.session.submit("d", host.clone(), NewRunRequest::default());
+    assert!(refused.is_err(), "{refused:?}");
+    // It serves nothing any more, so there is nothing here to pause.
+    first.session.pause("d", None, true, None).unwrap();
+    assert_eq!(folder.store().runs(&RunFilter::default()).unwrap(), before);
+    assert_eq!(folder.store().journal(run).unwrap(), journal);
+    second.pass(HOUR);
+    assert_eq!(times(&folder), [at(1), at(6), at(7)]);
+    assert!(before.iter().all(|run| run.row.state != RunState::Running));
+    sound(&folder);
+}
+
+#[test]
+fn a_fire_that_was_lost_by_hand_is_found() {
+    let folder = Folder::new("broken");
+    let desk = Desk::open(&folder);
+    let host = Arc::new(Host::default());
+    desk.serve(one(), json!([{"expression": "0 * * * *", "missed": "last"}]), &host);
+    desk.pass(2 * HOUR);
+    // Nobody looks from 02:00 to 06:00: 3 to 5 are left out.
+    desk.advance(4 * HOUR);
+    desk.pass(0);
+    assert_eq!(times(&folder), [at(1), at(2), at(6)]);
+    sound(&folder);
+    drop(desk);
+    let neither = |hour| format!("d.default: the fire of {} is neither", at(hour));
+    let both = |hour| format!("d.default: the fire of {} is both", at(hour));
+    let cases = [
+        ("DELETE FROM run_schedule WHERE run_id = 2", vec![neither(2)]),
+        ("DELETE FROM skip", vec![neither(3), neither(4), neither(5)]),
+        ("UPDATE skip SET to_at = to_at - 3600000000", vec![neither(5)]),
+        ("UPDATE skip SET from_at = from_at - 3600000000, count = count + 1", vec![both(2)]),
+        ("UPDATE schedule SET watermark_at = watermark_at + 3600000000", vec![neither(7)]),
+        (
+            "UPDATE skip SET count = 4",
+            vec![format!("d.default: a skip of 4 from {} to {} has 3 fires", at(3), at(5))],
+        ),
+        (
+            "UPDATE run SET nominal_at = nominal_at + 60000000 WHERE id = 1",
+            vec![neither(1), "run 1 is for 2024-01-15T01:01:00Z, when it does not fire".into()],
+        ),
+    ];
+    for (harm, expected) in cases {
+        let mut store = folder.store();
+        store.connection().execute_batch(harm).unwrap();
+        let found = verify(&mut store).unwrap();
+        let rows = || found.iter().filter(|each| each.invariant == "U2").flat_map(|e| &e.rows);
+        for row in &expected {
+            assert!(rows().any(|found| found.contains(row)), "{harm}\n{row}\n{found:?}");
+        }
+        let undo = match harm {
+            "DELETE FROM run_schedule WHERE run_id = 2" => {
+                "INSERT INTO run_schedule (run_id, schedule_id) VALUES (2, 1)".to_owned()
+            }
+            _ => format!(
+                "DELETE FROM skip;
+                INSERT INTO skip (schedule_id, from_at, to_at, count, reason, created_at)
+                VALUES (1, {}, {}, 3, 'missed', {});
+                UPDATE schedule SET watermark_at = {};
+                UPDATE run SET nominal_at = {} WHERE id = 1",
+                at(3).0,
+                at(5).0,
+                at(6).0,
+                at(6).0,
+                at(1).0
+            ),
+        };
+        store.connection().execute_batch(&undo).unwrap();
+        assert_eq!(verify(&mut store).unwrap(), [], "after {harm}");
+    }
+    // A proof has bounds, and says what it left out.
+    let proof = mainspring::runtime::prove_fires(&mut folder.store(), 2).unwrap();
+    assert_eq!((proof.fires, proof.violations.len()), (2, 0));
+    assert_eq!(proof.unproven, [("d.default".to_owned(), at(4))]);
+}

@@ -1,0 +1,1 @@
+"""Schedules under a clock that is moved by hand, beside what somebody else works out."""
