@@ -39,7 +39,7 @@ fn world(count: i64) -> World {
         let def = ScheduleDef::new("default", rule.clone());
         let mut header = dag(number, "@daily");
         header.tasks.clear();
-        let served = Served::new(dag_id, &header, &[], &[(id, def.clone())]).unwrap();
+        let served = Served::new(dag_id, &header, &[], &[], &[(id, def.clone())]).unwrap();
         let bindings = vec![(Target { dag: dag_id, task: None }, BTreeMap::new())];
         let period = Period { from: START, until: None, kind: PeriodKind::Active, rule };
         let schedule =

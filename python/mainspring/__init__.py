@@ -32,6 +32,7 @@ from mainspring._session import use
 from mainspring._stats import Stats, stats
 from mainspring._task import Task, noop, task
 from mainspring._taskrun import Attempt, TaskRun
+from mainspring._versions import Version, promote, rollback, versions
 from mainspring._when import at, cron, every
 from mainspring.errors import (
     AttemptCanceled,
@@ -77,6 +78,7 @@ __all__ = [
     "StoreError",
     "Task",
     "TaskRun",
+    "Version",
     "__version__",
     "at",
     "biz_dates",
@@ -88,8 +90,10 @@ __all__ = [
     "noop",
     "pause",
     "pool",
+    "promote",
     "render",
     "resume",
+    "rollback",
     "run",
     "runs",
     "schedule",
@@ -101,4 +105,5 @@ __all__ = [
     "testing",
     "trigger",
     "use",
+    "versions",
 ]

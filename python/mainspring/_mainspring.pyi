@@ -308,6 +308,43 @@ class LeaderDict(TypedDict):
     alive: bool
     epoch: int  # how often the scope has changed hands
 
+class VersionDict(TypedDict):
+    """A version of a task; instants are microseconds UTC."""
+
+    version: int
+    created_at: int
+    type: str
+    handler: str | None
+    code_hash: str | None
+    active: bool
+    registered: bool
+    source: str | None
+
+class ReleaseDict(TypedDict):
+    """What was decided about a task's versions; `share` is {"percent"}, {"from_biz_date"}, None."""
+
+    id: int
+    task: str
+    version: int
+    share: dict[str, Any] | None
+    base: int | None
+    created_by: str | None
+    created_at: int
+    ended_by: str | None
+    ended_at: int | None
+
+class TaskVersionsDict(TypedDict):
+    """How a task stands."""
+
+    task: str
+    versions: list[VersionDict]
+    releases: list[ReleaseDict]
+
+class ReleasedDict(TaskVersionsDict):
+    """The same after a decision, and whether that was otherwise before."""
+
+    changed: bool
+
 @final
 class Asker:
     """Asks whoever decides for a database; neither decides nor runs anything itself."""
@@ -320,6 +357,10 @@ class Asker:
 
         Gives the number of the request. `later`: the next scheduler may decide it.
         """
+    def versions(self, task: str) -> TaskVersionsDict:
+        """All versions of a task, and what was decided about them."""
+    def release(self, task: str, ask: dict[str, Any], by: str | None = None) -> ReleasedDict:
+        """Decide {"kind": "promote", "version", "share"} or {"kind": "rollback", "version"}."""
     def answer(self, id: int) -> dict[str, Any] | None:
         """{"run", "refused"}, both optional; None while it is open."""
 

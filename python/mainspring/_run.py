@@ -291,8 +291,11 @@ class Run:
         from mainspring._launch import _names
 
         names = None if tasks is None else _names(tasks)
+        import os
+
         here = opened(self.database)
-        if here is None or self.id not in here.known:
+        mine = here is not None and self.id in here.known
+        if not mine and (self._load()["node"] or {}).get("pid") != os.getpid():
             from mainspring._requests import cancel
 
             cancel(self, names, grace=grace, database=self.database)

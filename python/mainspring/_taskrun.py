@@ -165,6 +165,11 @@ class TaskRun:
         return self._row["state"]
 
     @property
+    def version(self) -> int:
+        """The version of the task that it runs, retries and reruns included."""
+        return self._row["version"]
+
+    @property
     def code(self) -> "str | None":
         """Error code of the last failure, as ``retry_on`` names it."""
         return self._row["code"]

@@ -19,6 +19,7 @@ mod run;
 mod schedule;
 mod served;
 mod texts;
+mod versions;
 mod world;
 
 pub use action::{
@@ -39,4 +40,5 @@ pub use run::{Live, Run, TaskRun};
 pub use schedule::{Bound, Scheduled};
 pub use served::Served;
 pub use texts::{has_texts, results_asked};
+pub use versions::{Candidate, Plans, takes};
 pub use world::World;

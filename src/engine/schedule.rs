@@ -296,13 +296,9 @@ impl Scheduled {
             let at = pending.fire.at;
             let times = (at, pending.due);
             let window = self.def.missed_window_ms;
-            let reason = match (self.is_removed(), pending.span.kind) {
-                (true, PeriodKind::Paused) => Some(SkipReason::Paused),
-                (true, _) => Some(SkipReason::Removed),
-                (false, _) if pending.closed => Some(SkipReason::Calendar),
-                _ => verdict(self.def.missed, window, times, Some(at) == newest, now),
-            };
-            match reason {
+            let newest = Some(at) == newest;
+            let reason = self.left_out(&pending);
+            match reason.or_else(|| verdict(self.def.missed, window, times, newest, now)) {
                 Some(reason) => judged.add(self, at, reason),
                 None => return judged,
             }
@@ -310,6 +306,16 @@ impl Scheduled {
         }
         judged.until = judged.skips.last().map_or(judged.until, |skip| skip.to);
         judged
+    }
+
+    /// Why a fire makes no run, whenever it is seen: its schedule is gone, or its day is closed.
+    pub(super) fn left_out(&self, pending: &Pending<'_>) -> Option<SkipReason> {
+        match (self.is_removed(), pending.span.kind) {
+            // Nobody can ask any more for what fell into a pause.
+            (true, PeriodKind::Paused) => Some(SkipReason::Paused),
+            (true, _) => Some(SkipReason::Removed),
+            (false, _) => pending.closed.then_some(SkipReason::Calendar),
+        }
     }
 
     /// The last fire that has fallen due and would make a run.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::schedule::Scheduled;
-use super::{Plan, PlannedTask, When};
+use super::{Candidate, Plan, PlannedTask, Plans, When};
 use crate::calendar::Entry;
-use crate::model::{DagDef, DagId, Problem, ScheduleDef, ScheduleId, SpecError, Target, TaskId};
+use crate::model::{
+    DagDef, DagId, Date, Problem, ScheduleDef, ScheduleId, SpecError, Target, TaskId,
+};
 
 /// A dag that is served.
 #[derive(Clone, Debug)]
@@ -17,11 +19,11 @@ pub struct Served {
     pub key: String,
     /// How many of its runs may be live at once.
     pub max_active_runs: u32,
-    targets: BTreeMap<Option<TaskId>, (Arc<Plan>, When)>,
+    targets: BTreeMap<Option<TaskId>, (Plans, When)>,
 }
 
 impl Served {
-    /// A registered dag with the active versions of its tasks and its schedules.
+    /// A registered dag with the versions of its tasks that are out, and its schedules.
     ///
     /// # Errors
     /// What is wrong with its edges or schedules.
@@ -29,6 +31,7 @@ impl Served {
         dag: DagId,
         def: &DagDef,
         tasks: &[PlannedTask],
+        candidates: &[Candidate],
         schedules: &[(ScheduleId, ScheduleDef)],
     ) -> Result<Served, SpecError> {
         let defs = || schedules.iter().map(|(_, def)| def);
@@ -38,18 +41,22 @@ impl Served {
         let when =
             |schedules: Vec<&ScheduleDef>| When::of(&def.timezone, def.biz_offset, schedules);
         let of_dag = when(defs().filter(|schedule| schedule.binds_dag()).collect())?;
-        targets.insert(None, (Arc::new(Plan::build(dag, &def.key, together)?), of_dag));
+        targets.insert(None, (Plans::new(dag, &def.key, together, candidates)?, of_dag));
         for task in tasks.iter().filter(|task| own(&task.def.name)) {
             let of_task = defs().filter(|schedule| schedule.binds_task(&task.def.name)).collect();
-            let plan = Plan::build(dag, &def.key, vec![task.clone()])?;
-            targets.insert(Some(task.task_id), (Arc::new(plan), when(of_task)?));
+            let plans = Plans::new(dag, &def.key, vec![task.clone()], candidates)?;
+            targets.insert(Some(task.task_id), (plans, when(of_task)?));
         }
         Ok(Served { dag, key: def.key.clone(), max_active_runs: def.max_active_runs, targets })
     }
 
-    /// What a target runs.
-    pub(super) fn plan(&self, task: Option<TaskId>) -> Result<Arc<Plan>, SpecError> {
-        self.target(task).map(|(plan, _)| Arc::clone(plan))
+    /// What a target runs for a business date.
+    pub(super) fn plan(
+        &self,
+        task: Option<TaskId>,
+        biz_date: Date,
+    ) -> Result<Arc<Plan>, SpecError> {
+        self.target(task)?.0.of(biz_date)
     }
 
     /// When a target fires.
@@ -57,7 +64,7 @@ impl Served {
         self.target(task).map(|(_, when)| when)
     }
 
-    fn target(&self, task: Option<TaskId>) -> Result<&(Arc<Plan>, When), SpecError> {
+    fn target(&self, task: Option<TaskId>) -> Result<&(Plans, When), SpecError> {
         let missing =
             || Problem::new("unknown_task", &self.key, "the task is not in the dag any more");
         self.targets.get(&task).ok_or_else(|| missing().into())
@@ -71,8 +78,8 @@ fn of_dag(dag: DagId) -> std::ops::RangeInclusive<(DagId, ScheduleId)> {
 /// Two are equal that run the same versions of the same tasks.
 impl PartialEq for Served {
     fn eq(&self, other: &Self) -> bool {
-        let plans = |each: &Served| -> Vec<(Option<TaskId>, Arc<Plan>)> {
-            each.targets.iter().map(|(task, (plan, _))| (*task, Arc::clone(plan))).collect()
+        let plans = |each: &Served| -> Vec<(Option<TaskId>, Plans)> {
+            each.targets.iter().map(|(task, (plans, _))| (*task, plans.clone())).collect()
         };
         (self.dag, &self.key, self.max_active_runs)
             == (other.dag, &other.key, other.max_active_runs)

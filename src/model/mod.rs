@@ -10,6 +10,7 @@ mod json;
 pub mod key;
 pub mod params;
 mod problem;
+mod release;
 mod request;
 mod rows;
 mod schedule;
@@ -25,6 +26,7 @@ pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, Task
 pub use instant::Instant;
 pub use params::{Param, ParamType};
 pub use problem::{Problem, SpecError};
+pub use release::{ReleaseAsk, ReleaseKind, ReleaseRow, Share, VersionRow};
 pub use request::{Ask, Decided, RequestRow};
 pub use rows::{
     AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, RunRow,

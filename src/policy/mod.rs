@@ -8,7 +8,9 @@ pub mod jitter;
 mod missed;
 pub mod priority;
 pub mod retry;
+mod share;
 pub mod slots;
 
 pub use jitter::splitmix64;
 pub use missed::{LATE_MS, is_missed, verdict};
+pub use share::bucket;

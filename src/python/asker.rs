@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use super::{errors, values};
-use crate::model::{Ask, Instant, Problem};
-use crate::runtime::{Asker as Core, host_name};
+use crate::model::{Ask, Instant, Problem, ReleaseAsk};
+use crate::runtime::{Asker as Core, TaskVersions, host_name};
 
 /// Asks whoever decides for a database; neither decides nor runs anything itself.
 #[pyclass(frozen, module = "mainspring._mainspring")]
@@ -26,6 +26,13 @@ struct LeaderFace {
     heartbeat_at: Instant,
     alive: bool,
     epoch: i64,
+}
+
+#[derive(Serialize)]
+struct ReleasedFace {
+    changed: bool,
+    #[serde(flatten)]
+    found: TaskVersions,
 }
 
 #[pymethods]
@@ -68,6 +75,30 @@ impl Asker {
             errors::spec(Problem::new("bad_request", "request", error.to_string()).into())
         })?;
         py.detach(|| self.core.ask(&ask, by, later)).map_err(errors::session)
+    }
+
+    /// All versions of a task, and what was decided about them.
+    fn versions<'py>(&self, py: Python<'py>, task: &str) -> PyResult<Bound<'py, PyAny>> {
+        let found = py.detach(|| self.core.versions(task)).map_err(errors::session)?;
+        values::face(py, &found)
+    }
+
+    /// Decides which version the next runs of a task take.
+    #[pyo3(signature = (task, ask, by = None))]
+    fn release<'py>(
+        &self,
+        py: Python<'py>,
+        task: &str,
+        ask: &Bound<'_, PyAny>,
+        by: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let ask = values::to_json(ask)?;
+        let ask: ReleaseAsk = serde_json::from_value(ask).map_err(|error| {
+            errors::spec(Problem::new("bad_release", task, error.to_string()).into())
+        })?;
+        let (found, changed) =
+            py.detach(|| self.core.release(task, ask, by)).map_err(errors::session)?;
+        values::face(py, &ReleasedFace { changed, found })
     }
 
     /// The answer to a request: {"run", "refused"}, both optional; nothing while it is open.

@@ -17,10 +17,10 @@ pub const MAIN: &str = "main";
 
 /// Who asks: neither decides nor runs anything.
 pub struct Asker {
-    store: Mutex<SqliteStore>,
+    pub(super) store: Mutex<SqliteStore>,
     files: Files,
     host: String,
-    clock: Clock,
+    pub(super) clock: Clock,
 }
 
 /// A process that decides, and whether it lives.

@@ -26,6 +26,7 @@ mod stubs;
 mod told;
 mod turn;
 mod verify;
+mod versions;
 mod watch;
 
 pub use asking::{Asker, Leader, MAIN};
@@ -43,4 +44,5 @@ pub use session::{Session, SessionOptions};
 pub use stubs::{Stub, StubPlan};
 pub use told::News;
 pub use verify::{Proof, prove_fires, verify};
+pub use versions::TaskVersions;
 pub use watch::{RunWatch, Status};

@@ -1,15 +1,15 @@
 //! What a session is asked for, checked and filled in: runs by their dates and parameters, tasks by
 //! their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::refusal::SessionError;
-use crate::engine::{Asked, NewRun, Plan, When};
+use crate::engine::{Asked, NewRun, Plan, Plans, When};
 use crate::graph::Nearest;
-use crate::model::{Date, Instant, Problem, SpecError, Trigger, params};
+use crate::model::{DagId, Date, Instant, Problem, SpecError, TaskVersionId, Trigger, params};
 
 /// What a run is asked for with; what is missing is filled from the request's own instant.
 #[derive(Debug, Default)]
@@ -39,9 +39,13 @@ pub struct Rerun {
 
 /// A registered dag, ready to make runs of.
 pub struct CachedPlan {
-    pub(super) plan: Arc<Plan>,
+    pub(super) plans: Plans,
     pub(super) when: When,
     pub(super) timezone: String,
+    /// Of which revision of the dag it is.
+    pub(super) revision: (DagId, i64),
+    /// Versions whose code is what the dag's file is now.
+    pub(super) followed: BTreeSet<TaskVersionId>,
 }
 
 /// Checks a request and fills in what it leaves open; all that is wrong with it at once.
@@ -50,7 +54,7 @@ pub(super) fn new_run(
     request: NewRunRequest,
     now: Instant,
 ) -> Result<NewRun, SessionError> {
-    let plan = &cached.plan;
+    let dag = &cached.plans.active().dag;
     let mut problems = Vec::new();
     let asked = Asked {
         nominal_at: request.nominal_at,
@@ -58,9 +62,14 @@ pub(super) fn new_run(
         interval: request.interval,
     };
     let moment = cached.when.resolve(asked, now).map_err(|problem| {
-        let place = format!("{}.{}", plan.dag, problem.place);
+        let place = format!("{dag}.{}", problem.place);
         problems.push(Problem { place, ..problem });
     });
+    let chosen = match &moment {
+        Ok(moment) => cached.plans.of(moment.biz_date)?,
+        Err(()) => Arc::clone(cached.plans.active()),
+    };
+    let plan = &chosen;
     let mut given = request.params;
     let tasks = plan.tasks.iter().map(|task| &*task.def);
     if let Ok(moment) = &moment {

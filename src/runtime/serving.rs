@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use super::driver::{Load, Message, Serve, Served, ready};
-use super::executor::HandlerHost;
+use super::executor::{HandlerHost, ProcessHost};
 use super::refusal::SessionError;
 use super::session::{Session, lock};
 use super::stubs::StubPlan;
@@ -25,6 +25,14 @@ impl Session {
     /// # Errors
     /// `NotFound` for a dag that is not registered; `Spec`; `Store`; `Closed`.
     pub fn serve(&self, dags: Vec<(String, HandlerHost)>) -> Result<(), SessionError> {
+        let code = |(key, host): &'_ (String, HandlerHost)| {
+            Some((key.clone(), host.downcast_ref::<ProcessHost>()?.version.clone()))
+        };
+        let code: Vec<(String, String)> = dags.iter().filter_map(code).collect();
+        if !code.is_empty() {
+            let code: Vec<_> = code.iter().map(|(key, code)| (&**key, &**code)).collect();
+            lock(&self.store).keep_code(&code)?;
+        }
         let mut found = Vec::with_capacity(dags.len());
         for (key, host) in dags {
             let (served, cached) = ready(self.registered(&key)?)?;
@@ -184,5 +192,15 @@ impl crate::store::RegisteredTask {
             version_id: self.version_id,
             def: Arc::clone(&self.def),
         }
+    }
+}
+
+impl RegisteredDag {
+    /// Versions that a share of the business dates takes.
+    pub(super) fn candidates(&self) -> Vec<engine::Candidate> {
+        let shared = self.held.iter().filter_map(|held| held.other.as_ref());
+        shared
+            .map(|(share, task)| engine::Candidate { task: task.planned(), share: *share })
+            .collect()
     }
 }

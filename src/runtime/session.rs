@@ -200,13 +200,25 @@ impl Session {
     }
 
     fn cached(&self, dag: &str) -> Result<Arc<CachedPlan>, SessionError> {
-        if let Some(cached) = lock(&self.plans).get(dag) {
-            return Ok(Arc::clone(cached));
+        let known = lock(&self.plans).get(dag).map(Arc::clone);
+        if let Some(known) = known
+            && self.is_fresh(&known)?
+        {
+            return Ok(known);
         }
         match lock(&self.store).dag(dag)? {
             Some(registered) => self.cache(registered),
             None => Err(SessionError::NotFound(format!("dag {dag} is not registered"))),
         }
+    }
+
+    /// Whether nobody has registered the dag otherwise since, or chosen other versions.
+    fn is_fresh(&self, known: &CachedPlan) -> Result<bool, SessionError> {
+        let mut store = lock(&self.store);
+        if !store.changed()? {
+            return Ok(true);
+        }
+        Ok(store.revisions()?.contains(&known.revision))
     }
 
     /// Makes a run of a registered dag and starts it; durable when this returns.

@@ -101,12 +101,12 @@ pub(super) enum Choice {
 }
 
 /// Chooses among the versions of a task. Content that comes back takes the version that it had,
-/// the active one first.
+/// the one that was registered last first.
 pub(super) fn choose(
     authored: Option<u32>,
     hash: &[u8; 16],
     versions: &[(u32, [u8; 16])],
-    active: Option<u32>,
+    last: Option<u32>,
 ) -> Choice {
     let with = |number: u32| versions.iter().find(|(version, _)| *version == number);
     if let Some(number) = authored {
@@ -116,7 +116,7 @@ pub(super) fn choose(
             None => Choice::New(number),
         };
     }
-    if let Some((number, known)) = active.and_then(with)
+    if let Some((number, known)) = last.and_then(with)
         && known == hash
     {
         return Choice::Known(*number);

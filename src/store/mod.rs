@@ -8,6 +8,7 @@ mod definition;
 mod error;
 mod memory;
 mod query;
+mod release;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "sqlite")]
@@ -25,9 +26,9 @@ pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Vi
 pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
 
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, Period, RequestRow, RunId,
-    ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, SkipReason, Target, TaskDef, TaskId,
-    TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, Period, ReleaseAsk, ReleaseRow,
+    RequestRow, RunId, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share, Skip, SkipReason,
+    Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
 
 /// A dag as it is registered: the active version of each of its tasks.
@@ -41,8 +42,19 @@ pub struct RegisteredDag {
     pub tasks: Vec<RegisteredTask>,
     /// Its schedules.
     pub schedules: Vec<(ScheduleId, ScheduleDef)>,
+    /// Those of its tasks whose version somebody chose.
+    pub held: Vec<Held>,
     /// Grows with every change; decides whether a cached copy is fresh.
     pub revision: i64,
+}
+
+/// A task with an open release: what is registered does not become active by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// The active version.
+    pub active: RegisteredTask,
+    /// Another one, with the business dates that take it.
+    pub other: Option<(Share, RegisteredTask)>,
 }
 
 /// A task as it is registered.
@@ -101,8 +113,8 @@ pub struct ScheduleLife {
 pub trait Store: Send {
     /// Registers definitions. All or nothing; the same definitions again change no row.
     ///
-    /// A task whose content changed gets a new version, which becomes active. A task that is no
-    /// longer in its dag is marked removed. The cycle check across dags runs inside the
+    /// A task whose content changed gets a new version, which becomes active unless a release is
+    /// open ([`Store::release`]). A task that is no longer in its dag is marked removed. The cycle check across dags runs inside the
     /// transaction. Pauses and watermarks of schedules stay as they are.
     ///
     /// # Errors
@@ -141,6 +153,35 @@ pub trait Store: Send {
         &mut self,
         ids: &[TaskVersionId],
     ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError>;
+
+    /// All versions of a task, the newest first; none where there is no such task.
+    fn task_versions(&mut self, task: &str) -> Result<Vec<VersionRow>, StoreError>;
+
+    /// Somebody decides which version the next runs of a task take. Runs that are made keep
+    /// theirs. Returned is whether that was otherwise before.
+    ///
+    /// # Errors
+    /// `StoreError::Refused`: there is no such task, version or share, or the versions that runs
+    /// would be made of do not fit together.
+    fn release(
+        &mut self,
+        task: &str,
+        ask: ReleaseAsk,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError>;
+
+    /// What was decided about the versions of a dag's tasks, the newest first.
+    fn releases(&mut self, dag: DagId) -> Result<Vec<ReleaseRow>, StoreError>;
+
+    /// What is registered of these dags, by their keys, is in files of this content now.
+    fn keep_code(&mut self, code: &[(&str, &str)]) -> Result<(), StoreError>;
+
+    /// The content of their file with which versions were registered last, as far as it is known.
+    fn code(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, String>, StoreError>;
 
     /// A process comes up: its node, and a scope of its own whose lease it holds.
     fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError>;

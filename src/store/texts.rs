@@ -19,6 +19,8 @@ texts! {
     ATTEMPT_INSERT = "common/attempt_insert";
     ATTEMPT_OF_RUN = "common/attempt_of_run";
     ATTEMPT_OF_TASK_RUN = "common/attempt_of_task_run";
+    CODE_KEEP = "common/code_keep";
+    CODE_READ = "common/code_read";
     DAG_INSERT = "common/dag_insert";
     DAG_KEYS = "common/dag_keys";
     DAG_READ = "common/dag_read";
@@ -52,6 +54,10 @@ texts! {
     POOL_LIST = "common/pool_list";
     POOL_SET = "common/pool_set";
     POOL_USE = "common/pool_use";
+    RELEASE_END = "common/release_end";
+    RELEASE_INSERT = "common/release_insert";
+    RELEASE_OF_DAG = "common/release_of_dag";
+    RELEASE_OPEN = "common/release_open";
     REQUEST_ANSWER = "common/request_answer";
     REQUEST_INSERT = "common/request_insert";
     REQUEST_OPEN = "common/request_open";
@@ -96,6 +102,8 @@ texts! {
     TASK_INSERT = "common/task_insert";
     TASK_NAME = "common/task_name";
     TASK_OF_DAG = "common/task_of_dag";
+    TASK_REGISTER = "common/task_register";
+    TASK_RELEASE = "common/task_release";
     TASK_REMOVE = "common/task_remove";
     TASK_RESOURCE = "common/task_resource";
     TASK_RUN_COUNTS = "common/task_run_counts";
@@ -105,10 +113,12 @@ texts! {
     TASK_RUN_RESULT = "common/task_run_result";
     TASK_RUN_STALE = "common/task_run_stale";
     TASK_RUN_VIEW = "common/task_run_view";
+    TASK_STANDING = "common/task_standing";
     VERIFY_FIRED = "common/verify_fired";
     VERIFY_ORPHANS = "common/verify_orphans";
     VERIFY_PERIODS = "common/verify_periods";
     VERIFY_POOLS = "common/verify_pools";
+    VERIFY_RELEASES = "common/verify_releases";
     VERIFY_RUNS = "common/verify_runs";
     VERIFY_SCHEDULES = "common/verify_schedules";
     VERIFY_SKIPS = "common/verify_skips";
@@ -117,6 +127,7 @@ texts! {
     VERSION_INSERT = "common/version_insert";
     VERSION_LIST = "common/version_list";
     VERSION_OF_DAG = "common/version_of_dag";
+    VERSION_OF_TASK = "common/version_of_task";
     VERSION_READ = "common/version_read";
 }
 

@@ -146,6 +146,8 @@ def _parser() -> Parser:
 
     _asking(command)
 
+    _versions(command)
+
     one = command("runs", "runs", "Runs, the newest first.")
     one.add_argument("dag", nargs="?", metavar="DAG")
     one.add_argument("--state", action="append", metavar="S", help="only these states")
@@ -238,6 +240,29 @@ def _asking(command: Any) -> None:
     one.add_argument("--later", action="store_true", help="also where no scheduler is up")
 
 
+def _versions(command: Any) -> None:
+    """Which version of a task runs take."""
+
+    def verb(name: str, text: str) -> Parser:
+        made: Parser = command(name, "versions", text)
+        made.set_defaults(verb=name)
+        made.add_argument("task", metavar="DAG.TASK")
+        return made
+
+    verb("versions", "The versions of a task, and which of them runs take.")
+
+    one = verb("promote", "Have new runs take a version of a task, all of them or some.")
+    one.add_argument("--version", dest="number", type=_positive, required=True, metavar="N")
+    share = one.add_mutually_exclusive_group()
+    share.add_argument("--percent", type=_percent, metavar="P",
+                       help="only so many of a hundred business dates, chosen by a hash")
+    share.add_argument("--from-biz-date", metavar="D", help="only this business date and later")
+
+    one = verb("rollback", "Have new runs take an older version, whatever the dag file says.")
+    one.add_argument("--version", dest="number", type=_positive, metavar="N",
+                     help="default: the one before the active")
+
+
 def _run(one: Parser) -> None:
     one.add_argument("target", nargs="?", metavar="DAG|FILE[:DAG]")
     one.add_argument("--biz-date", metavar="D", help="the day the data belongs to")
@@ -271,6 +296,12 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
     return number
+
+
+def _percent(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= 100):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 100, not {text!r}")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

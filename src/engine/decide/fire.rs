@@ -34,13 +34,7 @@ impl Draft<'_> {
 
     fn fire(&mut self, schedule: &Scheduled, next: Pending<'_>, to: &mut ScheduleMove) {
         let at = next.fire.at;
-        let left_out = if schedule.is_removed() {
-            Some(SkipReason::Removed)
-        } else if next.closed {
-            Some(SkipReason::Calendar)
-        } else {
-            self.make_runs(schedule, next, to)
-        };
+        let left_out = schedule.left_out(&next).or_else(|| self.make_runs(schedule, next, to));
         match left_out {
             Some(reason) => {
                 let skip = Skip { schedule: schedule.id, from: at, to: at, count: 1, reason };
@@ -131,13 +125,13 @@ fn new_run(
     next: Pending<'_>,
     trigger: Trigger,
 ) -> Result<NewRun, SpecError> {
-    let plan = served.plan(bound.target.task)?;
     let when = served.when(bound.target.task)?;
     let moment = match schedule.current() {
         Some(current) if std::ptr::eq(current, next.span) => when.of_fire(next.fire),
         // A fire of an earlier rule: its dates follow from that.
         _ => world.when_with(when, bound.target, schedule, &next.span.entry).of_fire(next.fire),
     };
+    let plan = served.plan(bound.target.task, moment.biz_date)?;
     let mut given: Map<String, Value> = bound.params.clone();
     let tasks = plan.tasks.iter().map(|task| &*task.def);
     params::fill_biz_date(

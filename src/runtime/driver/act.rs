@@ -142,7 +142,7 @@ impl Driver {
             run: Arc::clone(&driven.info),
             inputs: inputs.collect(),
             texts,
-            host: Arc::clone(&driven.host),
+            host: Arc::clone(driven.earlier.get(&at.index).unwrap_or(&driven.host)),
             log: Arc::new(log),
             clock: self.clock.clone(),
             stoppable: Stoppable::default(),

@@ -84,6 +84,7 @@ impl Driver {
                 None
             }
             Message::Settle(reply) => {
+                self.look_once();
                 self.settling.push(reply);
                 None
             }
@@ -191,6 +192,7 @@ impl Driver {
             plan: Arc::clone(plan),
             info: Arc::new(info),
             host: Arc::clone(host),
+            earlier: self.earlier_hosts(plan, host),
             watch: Arc::new(RunWatch::new()),
             live: BTreeSet::new(),
         };

@@ -45,6 +45,8 @@ struct Driven {
     plan: Arc<Plan>,
     info: Arc<RunInfo>,
     host: HandlerHost,
+    /// Of tasks whose version is not what the file says now.
+    earlier: BTreeMap<u32, HandlerHost>,
     watch: Arc<RunWatch>,
     /// Which of its task runs hold a slot.
     live: BTreeSet<u32>,

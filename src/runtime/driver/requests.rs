@@ -46,7 +46,16 @@ impl Driver {
         }
     }
 
-    /// Reads dags anew that somebody registered, paused or removed.
+    /// The same for a clock that stands, which nobody looks at from time to time: it is looked
+    /// before it is moved.
+    pub(super) fn look_once(&mut self) {
+        // What cannot be read now is read before the next move.
+        if self.clock.stands() && matches!(self.store.changed(), Ok(true)) {
+            let _ = self.refresh();
+        }
+    }
+
+    /// Reads dags anew that somebody registered, paused or removed, or whose versions he chose.
     fn refresh(&mut self) -> Result<(), SessionError> {
         if !self.serves() {
             return Ok(());

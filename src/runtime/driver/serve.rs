@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::message::{Message, Serve, Served};
 use super::requests::Cached;
 use super::{Driver, Waiting};
-use crate::engine::{Event, Plan, PlannedTask, Scheduled, When, decide};
+use crate::engine::{Event, Plan, PlannedTask, Plans, Scheduled, When, decide};
 use crate::model::{DagId, Instant, Missed, NodeId, RunId, RunState, ScheduleId, TimedKey};
-use crate::runtime::executor::HandlerHost;
+use crate::runtime::executor::{HandlerHost, ProcessHost};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::CachedPlan;
 use crate::runtime::turn::Turn;
@@ -157,6 +157,32 @@ impl Driver {
         Ok(plan)
     }
 
+    /// Who calls the handlers of tasks whose version is not what the file of the dag says now: the
+    /// same file as it was, where a copy of that was kept. By indexes of the plan.
+    pub(super) fn earlier_hosts(
+        &mut self,
+        plan: &Plan,
+        host: &HandlerHost,
+    ) -> BTreeMap<u32, HandlerHost> {
+        let Some(known) = self.serving.dags.get(&plan.dag_id) else { return BTreeMap::new() };
+        let Some(now) = host.downcast_ref::<ProcessHost>() else { return BTreeMap::new() };
+        let followed = &known.cached.followed;
+        let others = (0u32..).zip(&plan.tasks).map(|(at, task)| (at, task.version_id));
+        let others: Vec<_> = others.filter(|(_, version)| !followed.contains(version)).collect();
+        if others.is_empty() {
+            return BTreeMap::new();
+        }
+        let ids: Vec<_> = others.iter().map(|(_, version)| *version).collect();
+        // What cannot be read is not known: the file as it is now has to do.
+        let code = self.store.code(&ids).unwrap_or_default();
+        let host = |(at, version): (u32, _)| {
+            let version = code.get(&version).filter(|code| **code != now.version)?.clone();
+            let earlier: HandlerHost = Arc::new(ProcessHost { version, ..now.clone() });
+            Some((at, earlier))
+        };
+        others.into_iter().filter_map(host).collect()
+    }
+
     /// Lets go of a run that was taken in and has ended all the same.
     pub(super) fn let_go(&mut self, run: RunId) {
         let ended = |found: &crate::engine::Run| found.row.state != RunState::Running;
@@ -273,13 +299,19 @@ impl Driver {
 /// What it takes to fire a registered dag, and to make runs that somebody asks for.
 pub fn ready(dag: RegisteredDag) -> Result<(crate::engine::Served, CachedPlan), SessionError> {
     let tasks: Vec<PlannedTask> = dag.tasks.iter().map(RegisteredTask::planned).collect();
-    let served = crate::engine::Served::new(dag.id, &dag.def, &tasks, &dag.schedules)?;
+    let candidates = dag.candidates();
+    let served = crate::engine::Served::new(dag.id, &dag.def, &tasks, &candidates, &dag.schedules)?;
     // A run that somebody asks for is one of the dag, so its dates are those of its schedules.
     let schedules = dag.schedules.iter().map(|(_, schedule)| schedule);
     let of_dag = schedules.filter(|schedule| schedule.binds_dag());
     let when = When::of(&dag.def.timezone, dag.def.biz_offset, of_dag)?;
-    let plan = Arc::new(Plan::build(dag.id, &dag.def.key, tasks)?);
-    Ok((served, CachedPlan { plan, when, timezone: dag.def.timezone }))
+    let plans = Plans::new(dag.id, &dag.def.key, tasks, &candidates)?;
+    let is_held =
+        |task: &&RegisteredTask| dag.held.iter().any(|held| held.active.task_id == task.task_id);
+    let followed = dag.tasks.iter().filter(|task| !is_held(task)).map(|task| task.version_id);
+    let followed = followed.collect();
+    let revision = (dag.id, dag.revision);
+    Ok((served, CachedPlan { plans, when, timezone: dag.def.timezone, revision, followed }))
 }
 
 /// The plan that a run was made with: the versions that its task runs name.

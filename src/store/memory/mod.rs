@@ -5,6 +5,7 @@
 mod commit;
 mod read;
 mod register;
+mod releases;
 mod schedules;
 mod verify;
 
@@ -17,9 +18,9 @@ use super::{
     RunSummary, ScheduleLife, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, RequestRow, RunId,
-    RunRow, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId, TaskRunId,
-    TaskRunRow, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, ReleaseAsk,
+    ReleaseRow, RequestRow, RunId, RunRow, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip,
+    TaskDef, TaskId, TaskRunId, TaskRunRow, TaskVersionId, VersionRow,
 };
 
 /// A store that is gone with its last clone.
@@ -49,6 +50,7 @@ struct Data {
     leases: BTreeMap<TaskRunId, LeaseRow>,
     journal: BTreeMap<RunId, Vec<Vec<u8>>>,
     pools: BTreeMap<String, MemoryPool>,
+    releases: BTreeMap<i64, ReleaseRow>,
     /// Ids given so far.
     last: Last,
 }
@@ -80,6 +82,8 @@ struct MemoryTask {
     position: usize,
     source: Option<String>,
     active: TaskVersionId,
+    /// What was registered last.
+    registered: TaskVersionId,
     removed: bool,
 }
 
@@ -89,6 +93,8 @@ struct MemoryVersion {
     number: u32,
     hash: [u8; 16],
     def: TaskDef,
+    created_at: Instant,
+    code: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -187,6 +193,38 @@ impl Store for MemoryStore {
     ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError> {
         let data = self.lock();
         Ok(ids.iter().filter_map(|id| Some((*id, data.version(*id)?))).collect())
+    }
+
+    fn task_versions(&mut self, task: &str) -> Result<Vec<VersionRow>, StoreError> {
+        Ok(self.lock().task_versions(task))
+    }
+
+    fn release(
+        &mut self,
+        task: &str,
+        ask: ReleaseAsk,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.lock().release(task, ask, by, now)
+    }
+
+    fn releases(&mut self, dag: DagId) -> Result<Vec<ReleaseRow>, StoreError> {
+        Ok(self.lock().releases_of(dag))
+    }
+
+    fn keep_code(&mut self, code: &[(&str, &str)]) -> Result<(), StoreError> {
+        self.lock().keep_code(code);
+        Ok(())
+    }
+
+    fn code(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, String>, StoreError> {
+        let data = self.lock();
+        let code = |id: &TaskVersionId| Some((*id, data.versions.get(id)?.code.clone()?));
+        Ok(ids.iter().filter_map(code).collect())
     }
 
     fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError> {

@@ -21,11 +21,14 @@ impl Data {
             .filter(|(_, schedule)| schedule.dag == *id && !schedule.removed)
             .collect();
         schedules.sort_by_key(|(id, schedule)| (schedule.position, **id));
+        let mut held = self.held(*id);
+        held.retain(|held| tasks.iter().any(|(id, _)| **id == held.active.task_id));
         Some(RegisteredDag {
             id: *id,
             def: dag.header.clone(),
             tasks: tasks.iter().filter_map(|(_, task)| self.version(task.active)).collect(),
             schedules: schedules.iter().map(|(id, found)| (**id, found.def.clone())).collect(),
+            held,
             revision: dag.revision,
         })
     }
@@ -34,7 +37,7 @@ impl Data {
         let version = self.versions.get(&id)?;
         let task = self.tasks.get(&version.task)?;
         let mut def = version.def.clone();
-        def.source = task.source.clone().filter(|_| task.active == id);
+        def.source = task.source.clone().filter(|_| task.registered == id);
         Some(RegisteredTask {
             task_id: version.task,
             version_id: id,

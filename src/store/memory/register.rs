@@ -3,7 +3,7 @@
 use super::{Data, MemoryDag, MemoryTask, MemoryVersion, next};
 use crate::model::{DagDef, DagId, Instant, Problem, SpecError, TaskDef, TaskId, TaskVersionId};
 use crate::store::definition::{self, Choice, Content, Registered};
-use crate::store::{RegisteredDag, StoreError};
+use crate::store::{RegisteredDag, StoreError, release};
 
 impl Data {
     /// Works on a copy, which takes the place of the store only if nothing is wrong.
@@ -20,11 +20,15 @@ impl Data {
             changed.push(copy.register_dag(dag, now));
         }
         for (dag, changed) in dags.iter().zip(&mut changed) {
-            *changed |= copy.register_versions(dag, &mut problems)?;
+            *changed |= copy.register_versions(dag, now, &mut problems)?;
         }
         if changed.contains(&true) || !problems.is_empty() {
             let found = definition::check::<StoreError>(dags, &mut |key| Ok(self.edges_of(key)))?;
             problems.extend(found);
+            if problems.is_empty() {
+                let ids = dags.iter().filter_map(|dag| copy.find_dag(&dag.key));
+                copy.check_chosen(&ids.collect::<Vec<_>>())?;
+            }
         }
         for (dag, _) in dags.iter().zip(&changed).filter(|(_, changed)| **changed) {
             let id = copy.find_dag(&dag.key);
@@ -78,6 +82,7 @@ impl Data {
                     position,
                     source: None,
                     active: TaskVersionId(0),
+                    registered: TaskVersionId(0),
                     removed: false,
                 };
                 self.tasks.insert(TaskId(next(&self.tasks, |id| id.0)), task);
@@ -90,13 +95,14 @@ impl Data {
     fn register_versions(
         &mut self,
         def: &DagDef,
+        now: Instant,
         problems: &mut Vec<Problem>,
     ) -> Result<bool, StoreError> {
         let Some(dag) = self.find_dag(&def.key) else { return Ok(false) };
         let mut changed = false;
         for (position, task) in def.tasks.iter().enumerate() {
             let Some(id) = self.find_task(dag, &task.name) else { continue };
-            changed |= self.register_version(id, &def.key, task, position, problems)?;
+            changed |= self.register_version(id, &def.key, (task, position), now, problems)?;
         }
         Ok(changed)
     }
@@ -105,8 +111,8 @@ impl Data {
         &mut self,
         id: TaskId,
         dag: &str,
-        def: &TaskDef,
-        position: usize,
+        (def, position): (&TaskDef, usize),
+        now: Instant,
         problems: &mut Vec<Problem>,
     ) -> Result<bool, StoreError> {
         let content = Content::of(def)?;
@@ -116,9 +122,9 @@ impl Data {
             .filter(|version| version.task == id)
             .map(|version| (version.number, version.hash))
             .collect();
-        let active = self.tasks.get(&id).and_then(|task| self.versions.get(&task.active));
-        let active = active.map(|version| version.number);
-        let choice = definition::choose(def.authored_version, &content.hash, &versions, active);
+        let registered = self.tasks.get(&id).and_then(|task| self.versions.get(&task.registered));
+        let registered = registered.map(|version| version.number);
+        let choice = definition::choose(def.authored_version, &content.hash, &versions, registered);
         let version = match choice {
             Choice::Refused(number) => {
                 problems.push(definition::content_changed(dag, &def.name, number));
@@ -126,7 +132,8 @@ impl Data {
             }
             Choice::New(number) => {
                 let version = TaskVersionId(next(&self.versions, |id| id.0));
-                let row = MemoryVersion { task: id, number, hash: content.hash, def: def.clone() };
+                let (hash, def, created_at) = (content.hash, def.clone(), now);
+                let row = MemoryVersion { task: id, number, hash, def, created_at, code: None };
                 self.versions.insert(version, row);
                 version
             }
@@ -136,24 +143,29 @@ impl Data {
                 found.map_or(TaskVersionId(0), |(id, _)| *id)
             }
         };
+        let held = self.is_held(id);
         let Some(task) = self.tasks.get_mut(&id) else { return Ok(false) };
-        let is_same = task.active == version
+        let is_same = task.registered == version
             && task.position == position
             && task.source == def.source
             && !task.removed;
-        task.active = version;
+        task.registered = version;
+        if !held {
+            task.active = version;
+        }
         task.position = position;
         task.source = def.source.clone();
         task.removed = false;
         Ok(!is_same)
     }
 
-    fn edges_of(&self, key: &str) -> Option<Registered> {
+    pub(super) fn edges_of(&self, key: &str) -> Option<Registered> {
         let dag = self.dag(key)?;
         let mut found = Registered::default();
-        for (at, task) in dag.tasks.iter().enumerate() {
-            found.tasks.push(definition::full_key(key, &task.def.name));
-            for edge in task.def.dependencies.iter().filter(|edge| edge.can_close_a_cycle()) {
+        let def = release::combined(&release::standing_def(&dag), &dag.held);
+        for (at, task) in def.tasks.iter().enumerate() {
+            found.tasks.push(definition::full_key(key, &task.name));
+            for edge in task.dependencies.iter().filter(|edge| edge.can_close_a_cycle()) {
                 if self.is_active(&edge.upstream) {
                     found.edges.push((at, edge.upstream.clone()));
                 }

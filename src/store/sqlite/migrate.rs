@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use super::errors::Fault;
 use crate::model::{
-    Backoff, EdgeKind, MISSED_WINDOW_MS, Missed, OffsetUnit, Outcome, PeriodKind, RunState, State,
-    StopReason, Trigger, Which,
+    Backoff, EdgeKind, MISSED_WINDOW_MS, Missed, OffsetUnit, Outcome, PeriodKind, ReleaseKind,
+    RunState, State, StopReason, Trigger, Which,
 };
 use crate::store::StoreError;
 
@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0001_init.sql"),
     include_str!("../migrations/sqlite/0002_views.sql"),
     include_str!("../migrations/sqlite/0003_schedules.sql"),
+    include_str!("../migrations/sqlite/0004_releases.sql"),
 ];
 
 /// The newest schema this version knows.
@@ -120,6 +121,10 @@ pub(super) fn stamp(text: &str) -> String {
         ("period_active", list([PeriodKind::Active.as_str()].into_iter())),
         ("period_paused", list([PeriodKind::Paused.as_str()].into_iter())),
         ("period_removed", list([PeriodKind::Removed.as_str()].into_iter())),
+        ("release_kinds_known", known(ReleaseKind::ALL.iter().map(|word| word.as_str()))),
+        ("release_pin", list([ReleaseKind::Pin.as_str()].into_iter())),
+        ("release_percent", list([ReleaseKind::Percent.as_str()].into_iter())),
+        ("release_from_biz_date", list([ReleaseKind::FromBizDate.as_str()].into_iter())),
         ("missed_default", list([Missed::default().as_str()].into_iter())),
         ("missed_window_ms", MISSED_WINDOW_MS.to_string()),
         ("whiches", list(Which::ALL.iter().map(|word| word.as_str()))),

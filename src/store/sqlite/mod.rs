@@ -12,6 +12,7 @@ mod open;
 mod read;
 mod register;
 mod register_rows;
+mod releases;
 mod requests;
 mod rows;
 mod schedule_rows;
@@ -40,8 +41,8 @@ use super::{
     texts,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, ScheduleId,
-    ScopeId, ScopeLease, Skip, TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow, RequestRow,
+    RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskRunId, TaskVersionId, VersionRow,
 };
 
 /// A store in a SQLite file. Used by one thread; another thread opens its own.
@@ -149,6 +150,36 @@ impl Store for SqliteStore {
         ids: &[TaskVersionId],
     ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError> {
         self.read(|conn| read::versions(conn, ids))
+    }
+
+    fn task_versions(&mut self, task: &str) -> Result<Vec<VersionRow>, StoreError> {
+        self.read(|conn| releases::versions(conn, task))
+    }
+
+    fn release(
+        &mut self,
+        task: &str,
+        ask: ReleaseAsk,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.write(|conn| releases::release(conn, task, ask, by, now))
+            .map_err(|fault| self.place.store(fault))
+    }
+
+    fn releases(&mut self, dag: DagId) -> Result<Vec<ReleaseRow>, StoreError> {
+        self.read(|conn| releases::releases(conn, dag))
+    }
+
+    fn keep_code(&mut self, code: &[(&str, &str)]) -> Result<(), StoreError> {
+        self.write(|conn| releases::keep_code(conn, code)).map_err(|fault| self.place.store(fault))
+    }
+
+    fn code(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, String>, StoreError> {
+        self.read(|conn| releases::code(conn, ids))
     }
 
     fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError> {

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use super::errors::Fault;
-use super::{rows, scopes};
+use super::{releases, rows, scopes};
 use crate::model::{
     AttemptRow, DagId, RunId, RunState, ScheduleDef, ScheduleId, ScopeId, ScopeLease, State,
     TaskDef, TaskId, TaskRunId, TaskVersionId,
@@ -52,7 +52,10 @@ pub(super) fn dag(conn: &Connection, key: &str) -> Found<Option<RegisteredDag>> 
         .filter(|schedule| !schedule.removed)
         .map(|schedule| (schedule.id, schedule.def))
         .collect();
-    Ok(Some(RegisteredDag { id: DagId(id), def: json(&definition)?, tasks, schedules, revision }))
+    let mut held = releases::held(conn, id)?;
+    held.retain(|held| tasks.iter().any(|task| task.task_id == held.active.task_id));
+    let def = json(&definition)?;
+    Ok(Some(RegisteredDag { id: DagId(id), def, tasks, schedules, held, revision }))
 }
 
 pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {

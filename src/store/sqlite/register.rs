@@ -6,11 +6,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::errors::Fault;
 use super::read::{self, KnownSchedule};
-use super::register_rows as write;
 use super::schedule_rows as schedules;
+use super::{register_rows as write, releases};
 use crate::model::{DagDef, EdgeKind, Instant, Problem, ScheduleDef, SpecError, TaskDef};
 use crate::store::definition::{self, Choice, Content, Registered};
-use crate::store::{RegisteredDag, StoreError, texts};
+use crate::store::{RegisteredDag, StoreError, release, texts};
 
 /// A dag and how it stands.
 struct Known<'a> {
@@ -29,8 +29,11 @@ struct KnownTask {
     position: u32,
     source: Option<String>,
     removed: bool,
-    active: u32,
+    /// What was registered last.
+    registered: u32,
     hash: [u8; 16],
+    /// Whether somebody chose the version that runs take.
+    held: bool,
     resource: (Option<String>, Option<String>),
 }
 
@@ -59,6 +62,9 @@ pub(super) fn register(
     let changes_anything = known.iter().zip(&changes).any(|(known, tasks)| known.changes(tasks));
     if changes_anything || !problems.is_empty() {
         problems.extend(definition::check(dags, &mut |key| edges_of(conn, key))?);
+        if problems.is_empty() {
+            problems.extend(chosen(conn, &known)?);
+        }
     }
     if !problems.is_empty() {
         return Err(SpecError(problems).into());
@@ -76,7 +82,34 @@ pub(super) fn register(
     Ok(registered)
 }
 
+/// What is wrong with the versions that somebody chose, beside what the other tasks are now.
+fn chosen(conn: &Connection, known: &[Known<'_>]) -> Result<Vec<Problem>, Fault> {
+    if !known.iter().any(Known::is_held) {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::with_capacity(known.len());
+    let mut combined = Vec::with_capacity(known.len());
+    let mut problems = Vec::new();
+    for known in known {
+        let held = known.id.map(|id| releases::held(conn, id)).transpose()?.unwrap_or_default();
+        combined.push(release::combined(known.dag, &held));
+        problems.extend(release::given(known.dag, &held));
+        all.extend(held.into_iter().map(|held| (known.dag.key.clone(), held)));
+    }
+    problems.extend(definition::check(&combined, &mut |key| edges_of(conn, key))?);
+    Ok(release::explained(problems, &all))
+}
+
 impl Known<'_> {
+    /// Whether a version was chosen of one of the tasks that are defined.
+    fn is_held(&self) -> bool {
+        self.dag.tasks.iter().any(|def| self.holds(&def.name))
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        self.tasks.get(name).is_some_and(|task| task.held)
+    }
+
     fn removed_tasks(&self) -> impl Iterator<Item = &KnownTask> {
         self.tasks
             .iter()
@@ -148,8 +181,9 @@ fn look<'a>(conn: &Connection, dag: &'a DagDef) -> Result<Known<'a>, Fault> {
             position: row.get(2)?,
             source: row.get(3)?,
             removed: row.get::<_, Option<i64>>(4)?.is_some(),
-            active: row.get(6)?,
+            registered: row.get(6)?,
             hash: row.get(7)?,
+            held: row.get::<_, Option<i64>>(10)?.is_some(),
             resource: (row.get(8)?, row.get(9)?),
         };
         Ok((row.get(1)?, task))
@@ -174,20 +208,20 @@ fn changed_tasks<'a>(
         let choice = match stored {
             None => Choice::New(def.authored_version.unwrap_or(1)),
             Some(task) => {
-                let is_active = task.hash == content.hash
-                    && def.authored_version.is_none_or(|number| number == task.active);
-                if is_active {
+                let is_same = task.hash == content.hash
+                    && def.authored_version.is_none_or(|number| number == task.registered);
+                if is_same {
                     if !task.removed && task.position == position && task.source == def.source {
                         continue;
                     }
-                    Choice::Known(task.active)
+                    Choice::Known(task.registered)
                 } else {
                     let versions = write::versions(conn, task.id)?;
                     definition::choose(
                         def.authored_version,
                         &content.hash,
                         &versions,
-                        Some(task.active),
+                        Some(task.registered),
                     )
                 }
             }
@@ -202,7 +236,7 @@ fn changed_tasks<'a>(
     Ok(changes)
 }
 
-fn edges_of(conn: &Connection, key: &str) -> Result<Option<Registered>, Fault> {
+pub(super) fn edges_of(conn: &Connection, key: &str) -> Result<Option<Registered>, Fault> {
     let mut select = conn.prepare_cached(texts::EDGE_OF_DAG)?;
     let mut rows = select.query([key])?;
     let mut found = Registered::default();
@@ -266,7 +300,11 @@ fn write_all(
                     write::version_id(conn, id, number)?
                 }
             };
-            write::activate(conn, (id, version), task.def, task.position, now)?;
+            if known.holds(&task.def.name) {
+                write::registered(conn, (id, version), task.def, task.position, now)?;
+            } else {
+                write::activate(conn, (id, version), task.def, task.position, now)?;
+            }
         }
         // Resources of tasks that did not change were taken away for a moment.
         if known.moves_resources(tasks) {
@@ -286,7 +324,7 @@ impl Known<'_> {
     /// Whether a resource passes from one task to another: their rows are then free of any for a
     /// moment, because the unique index looks at each row by itself.
     fn moves_resources(&self, tasks: &[Change<'_>]) -> bool {
-        tasks.iter().any(|task| {
+        tasks.iter().filter(|task| !self.holds(&task.def.name)).any(|task| {
             self.tasks.get(&task.def.name).is_none_or(|stored| {
                 stored.resource != (task.def.resource.clone(), task.def.resource_key.clone())
             })
@@ -294,14 +332,17 @@ impl Known<'_> {
     }
 
     fn restore_resources(&self, conn: &Connection, tasks: &[Change<'_>]) -> Result<(), Fault> {
-        for def in self.dag.tasks.iter().filter(|def| def.resource.is_some()) {
-            if tasks.iter().any(|task| task.def.name == def.name) {
+        for def in &self.dag.tasks {
+            let changed = tasks.iter().any(|task| task.def.name == def.name);
+            if changed && !self.holds(&def.name) {
                 continue;
             }
-            if let Some(stored) = self.tasks.get(&def.name) {
+            if let Some(stored) = self.tasks.get(&def.name)
+                && let (Some(resource), resource_key) = &stored.resource
+            {
                 conn.prepare_cached(texts::TASK_RESOURCE)?.execute(params![
-                    def.resource,
-                    def.resource_key,
+                    resource,
+                    resource_key,
                     stored.id
                 ])?;
             }

@@ -72,7 +72,7 @@ pub(super) fn task(
     Ok(id)
 }
 
-/// Makes a version the active one.
+/// Makes a version the active one, which is what its dag file says.
 pub(super) fn activate(
     conn: &Connection,
     (task, version): (i64, i64),
@@ -93,6 +93,19 @@ pub(super) fn activate(
         now.0,
         task
     ])?;
+    Ok(())
+}
+
+/// A version is what its dag file says, and does not become active.
+pub(super) fn registered(
+    conn: &Connection,
+    (task, version): (i64, i64),
+    def: &TaskDef,
+    position: u32,
+    now: Instant,
+) -> Result<(), Fault> {
+    let values = params![version, position, def.source, now.0, task];
+    conn.prepare_cached(texts::TASK_REGISTER)?.execute(values)?;
     Ok(())
 }
 

@@ -72,6 +72,11 @@ fn several_runs(conn: &Connection, findings: &mut Findings) -> Result<(), Fault>
     while let Some(row) = rows.next()? {
         findings.note("S2", row.get::<_, String>(0)?);
     }
+    let mut select = conn.prepare_cached(texts::VERIFY_RELEASES)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        findings.note("S3", row.get::<_, String>(0)?);
+    }
     Ok(())
 }
 

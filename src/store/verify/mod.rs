@@ -36,6 +36,7 @@ const RULES: &[(&str, &str)] = &[
     ("V2", "what is RUNNING has a lease, and only a live thread has one"),
     ("S1", "a run's state is that of its task runs"),
     ("S2", "a run has all its task runs, and every row belongs to one that is there"),
+    ("S3", "a task runs the version that was chosen, else the one that was registered last"),
     ("B1", "the file is whole"),
 ];
 

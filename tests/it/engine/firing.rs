@@ -49,7 +49,7 @@ impl Bench {
         def.max_active_runs = self.most;
         let named: Vec<_> = (1..).map(ScheduleId).zip(self.defs.clone()).collect();
         let tasks = [task("load", TaskPolicy::default())];
-        let served = Served::new(DAG, &def, &tasks, &named).unwrap();
+        let served = Served::new(DAG, &def, &tasks, &[], &named).unwrap();
         let schedules = named.into_iter().zip(watermarks).zip(periods);
         let schedules = schedules.map(|(((id, def), watermark), periods)| {
             let bindings = def.bindings.iter().map(|binding| {
@@ -434,7 +434,7 @@ fn a_hundred_thousand_schedules_of_one_second_are_all_fired_and_none_twice() {
         let mut header = dag();
         header.key = format!("d{number}");
         let id = ScheduleId(number);
-        let served = Served::new(dag_id, &header, &[], &[(id, def.clone())]).unwrap();
+        let served = Served::new(dag_id, &header, &[], &[], &[(id, def.clone())]).unwrap();
         let target = Target { dag: dag_id, task: None };
         let bindings = vec![(target, BTreeMap::new())];
         let periods = [period(START, None, PeriodKind::Active, &rule)];

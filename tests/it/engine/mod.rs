@@ -10,3 +10,4 @@ mod queue;
 mod retries;
 mod stops;
 mod texts;
+mod versions;

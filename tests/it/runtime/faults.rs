@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use mainspring::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, RequestRow, RunId, RunState,
-    ScheduleId, ScopeId, ScopeLease, Skip, State, TaskRunId, TaskVersionId,
+    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow, RequestRow,
+    RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip, State, TaskRunId, TaskVersionId,
+    VersionRow,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
@@ -135,6 +136,35 @@ impl Store for Spoilt {
         ids: &[TaskVersionId],
     ) -> Result<BTreeMap<TaskVersionId, RegisteredTask>, StoreError> {
         self.real.versions(ids)
+    }
+
+    fn task_versions(&mut self, task: &str) -> Result<Vec<VersionRow>, StoreError> {
+        self.real.task_versions(task)
+    }
+
+    fn release(
+        &mut self,
+        task: &str,
+        ask: ReleaseAsk,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.real.release(task, ask, by, now)
+    }
+
+    fn releases(&mut self, dag: DagId) -> Result<Vec<ReleaseRow>, StoreError> {
+        self.real.releases(dag)
+    }
+
+    fn keep_code(&mut self, code: &[(&str, &str)]) -> Result<(), StoreError> {
+        self.real.keep_code(code)
+    }
+
+    fn code(
+        &mut self,
+        ids: &[TaskVersionId],
+    ) -> Result<BTreeMap<TaskVersionId, String>, StoreError> {
+        self.real.code(ids)
     }
 
     fn join(&mut self, node: &NodeRow) -> Result<ScopeLease, StoreError> {

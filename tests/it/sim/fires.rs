@@ -200,7 +200,7 @@ impl FireStory {
                 def.max_active_runs = 1_000;
             }
             let tasks: Vec<PlannedTask> = dag.tasks.iter().map(planned).collect();
-            let served = Served::new(dag.id, &def, &tasks, &dag.schedules).unwrap();
+            let served = Served::new(dag.id, &def, &tasks, &[], &dag.schedules).unwrap();
             let mut schedules = Vec::new();
             for stored in self.store.schedules(dag.id).unwrap() {
                 let key = format!("{}.{}", def.key, stored.def.name);

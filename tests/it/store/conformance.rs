@@ -5,6 +5,7 @@ mod fires;
 mod guards;
 mod processes;
 mod registers;
+mod releases;
 mod schedules;
 
 macro_rules! suite {
@@ -72,6 +73,15 @@ suite! {
     registers::cycles_across_dags_are_refused,
     registers::an_upstream_must_exist,
     registers::a_resource_may_pass_to_another_task,
+    releases::a_rollback_pins_the_version_before,
+    releases::registering_does_not_undo_a_pin,
+    releases::a_share_leaves_the_rest_to_the_version_before,
+    releases::a_release_says_what_is_wrong_with_it,
+    releases::versions_that_do_not_fit_together_are_refused,
+    releases::the_circle_of_a_chosen_version_may_go_through_another_dag,
+    releases::a_resource_of_a_chosen_version_is_taken,
+    releases::what_schedules_give_must_be_what_the_chosen_versions_take,
+    releases::the_content_of_files_is_kept_by_version,
     schedules::a_new_schedule_begins_to_live_now,
     schedules::everything_that_a_schedule_says_is_read_back,
     schedules::the_same_schedules_again_change_nothing,

@@ -1,6 +1,6 @@
 //! Which index serves the common questions, and that the words in the schema are the enums'.
 
-use mainspring::model::{Outcome, PeriodKind, RunState, State, StopReason, Trigger};
+use mainspring::model::{Outcome, PeriodKind, ReleaseKind, RunState, State, StopReason, Trigger};
 use mainspring::store::SqliteStore;
 
 use super::support::file::open;
@@ -44,6 +44,8 @@ fn common_questions_use_their_index() {
         ("SELECT sum(slots) FROM attempt_lease WHERE pool = 'x'", "attempt_lease_pool"),
         ("SELECT * FROM dependency WHERE upstream_task_id = 1", "dependency_upstream"),
         ("SELECT * FROM task WHERE type = 'python'", "task_type"),
+        ("SELECT * FROM task_release WHERE task_id = 1 AND ended_at IS NULL", "task_release_open"),
+        ("SELECT * FROM task_release WHERE task_id = 1 ORDER BY id", "task_release_task"),
         ("SELECT * FROM task WHERE resource = 'x'", "task_resource"),
     ];
     for (question, index) in questions {
@@ -103,6 +105,7 @@ fn the_words_of_the_schema_are_those_of_the_enums() {
     assert!(table("run").contains(&open));
     assert!(table("run").contains(&arms(Trigger::ALL, |_| 1)));
     assert!(table("schedule_period").contains(&arms(PeriodKind::ALL, |_| 1)));
+    assert!(table("task_release").contains(&arms(ReleaseKind::ALL, |_| 1)));
     assert!(table("attempt").contains(&arms(Outcome::ALL, |_| 1)));
     assert!(table("attempt_lease").contains(&arms(StopReason::ALL, |_| 1)));
     let mut all = store.connection().prepare("SELECT sql FROM sqlite_schema").unwrap();

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use mainspring::engine::RunMove;
 use mainspring::model::{
-    Binding, Instant, Outcome, RunState, ScheduleDef, ScheduleId, Skip, SkipReason, StopReason,
-    TaskRunId,
+    Binding, Date, Instant, Outcome, ReleaseAsk, RunState, ScheduleDef, ScheduleId, Share, Skip,
+    SkipReason, StopReason, TaskRunId,
 };
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, NewSkip, Pause, RunFilter,
@@ -35,6 +35,8 @@ enum Step {
     Link(u8, u8),
     Pause { schedule: u8, paused: bool, when: u8 },
     Lead { who: u8, name: bool, held: bool },
+    Release { task: u8, version: u8, what: u8 },
+    Code(u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -50,6 +52,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (any::<u8>(), any::<bool>()).prop_map(|(run, cancel)| Step::MoveRun(run, cancel)),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(run, to)| Step::TakeOver(run, to)),
         2 => schedules(),
+        3 => (any::<u8>(), 0..6u8, any::<u8>())
+            .prop_map(|(task, version, what)| Step::Release { task, version, what }),
+        1 => any::<u8>().prop_map(Step::Code),
         1 => (any::<u8>(), any::<bool>(), any::<bool>())
             .prop_map(|(who, name, held)| Step::Lead { who, name, held }),
     ]
@@ -151,6 +156,26 @@ impl Pair {
             Step::Join => {
                 let lease = self.both(|store| store.join(&node(now))).unwrap();
                 self.leases.push(lease);
+            }
+            Step::Release { task, version, what } => {
+                let task = ["flights.clean", "flights.fetch", "late.only"][usize::from(task % 3)];
+                let version = u32::from(version);
+                let share = match what % 4 {
+                    0 => Some(Share::Percent(u32::from(what))),
+                    1 => Date::parse("2024-05-01").ok().map(Share::FromBizDate),
+                    _ => None,
+                };
+                let ask = match what % 8 {
+                    6 => ReleaseAsk::Rollback { version: None },
+                    7 => ReleaseAsk::Rollback { version: Some(version) },
+                    _ => ReleaseAsk::Promote { version, share },
+                };
+                let by = what.is_multiple_of(3).then_some("somebody");
+                let _ = self.both(|store| store.release(task, ask, by, at(now)));
+            }
+            Step::Code(content) => {
+                let content = content.to_string();
+                self.both(|store| store.keep_code(&[("flights", &content)])).unwrap();
             }
             Step::Beat(who) => {
                 let lease = self.leases[usize::from(who) % self.leases.len()];
@@ -315,6 +340,12 @@ impl Pair {
         for key in ["flights", "late"] {
             let dag = self.both(|store| store.dag(key)).unwrap().unwrap();
             self.both(|store| store.schedules(dag.id)).unwrap();
+            self.both(|store| store.releases(dag.id)).unwrap();
+            for task in &dag.tasks {
+                let name = format!("{key}.{}", task.def.name);
+                self.both(|store| store.task_versions(&name)).unwrap();
+                self.both(|store| store.code(&[task.version_id])).unwrap();
+            }
             for limit in [2, 100] {
                 self.both(|store| store.skips(dag.id, limit)).unwrap();
             }

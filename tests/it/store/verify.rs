@@ -153,6 +153,24 @@ mod sqlite {
             ("DELETE FROM attempt_lease; DELETE FROM attempt WHERE id = 4", &["R1", "V2"]),
             ("DELETE FROM run WHERE id = 3", &["S2"]),
             ("DELETE FROM task_version WHERE id = 3", &["S2"]),
+            ("UPDATE task SET registered_version_id = 2 WHERE id = 1", &["S3"]),
+            (
+                "INSERT INTO task_release (task_id, kind, version_id, created_at)
+                VALUES (1, 'pin', 2, 5)",
+                &["S3"],
+            ),
+            (
+                "INSERT INTO task_release (task_id, kind, version_id, base_version_id, percent,
+                    created_at)
+                VALUES (1, 'percent', 2, 1, 5, 5)",
+                &["S3"],
+            ),
+            (
+                "DROP INDEX task_release_open;
+                INSERT INTO task_release (task_id, kind, version_id, created_at)
+                VALUES (1, 'pin', 1, 5), (1, 'pin', 1, 5)",
+                &["S3"],
+            ),
             ("UPDATE schedule SET watermark_at = created_at - 1", &["U3"]),
             ("UPDATE schedule SET watermark_at = NULL", &["U3"]),
             ("DELETE FROM schedule_period", &["U3"]),

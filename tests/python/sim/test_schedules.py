@@ -193,7 +193,9 @@ def test_what_waits_for_its_turn_when_its_dag_is_removed_is_recorded_and_comes_b
         world.advance("6h")
         assert [(run.nominal_at.hour, run.state) for run in world.runs()] == [(1, "SUCCESS")]
         world.register(slow())  # 09:30
-        assert [(skip["reason"], skip["count"]) for skip in world.skips("dag")] == [("removed", 2)]
+        records = world.skips("dag")
+        assert {skip["reason"] for skip in records} == {"removed"}
+        assert sum(skip["count"] for skip in records) == 2
         world.advance("1h")
         assert [run.nominal_at.hour for run in world.runs()] == [1, 10]
 

@@ -1,0 +1,1 @@
+SELECT code FROM task_version WHERE id = $1
