@@ -56,6 +56,8 @@ class Change(NamedTuple):
         Dag keys that were active and are in no file any more.
     problems, notes : tuple of Problem
         What is wrong with the file now, and what only looks like it.
+    kept : tuple of str
+        Those of the keys that broke: their definitions are of an older content.
     """
 
     kind: Literal["added", "edited", "broken", "repaired", "removed"]
@@ -66,6 +68,7 @@ class Change(NamedTuple):
     gone: tuple[str, ...]
     problems: tuple[Problem, ...]
     notes: tuple[Problem, ...]
+    kept: tuple[str, ...] = ()
 
     @property
     def specs(self) -> list[dict[str, Any]]:
@@ -90,6 +93,7 @@ class _File:
         self.sought: list[str] = []
         self.texts: dict[str, str] = {}
         self.fingerprint = ""
+        self.kept: set[str] = set()
         self.problems: tuple[Problem, ...] = ()
         self.notes: tuple[Problem, ...] = ()
         self.retry_at: float | None = None
@@ -261,9 +265,8 @@ class Tracker:
         before = record.texts
         if result.imported:
             new = dict(zip(result.keys, result.texts, strict=True))
-            for name in result.broken:
-                if name in before and name not in new:
-                    new[name] = before[name]
+            record.kept = {name for name in result.broken if name in before and name not in new}
+            new.update((name, before[name]) for name in result.broken if name in record.kept)
             record.texts, record.fingerprint = new, result.fingerprint
         record.problems, record.notes = tuple(result.problems), tuple(result.notes)
         if result.problems:
@@ -339,7 +342,10 @@ class Tracker:
             kind = "added"
         else:
             kind = "repaired" if before.problems else "edited"
-        now = Change(kind, file, record.fingerprint, texts, keys, gone, problems, record.notes)
+        kept = tuple(key for key in keys if key in record.kept)
+        now = Change(
+            kind, file, record.fingerprint, texts, keys, gone, problems, record.notes, kept
+        )
         record.told = now
         if before is not None and _same(before, now):
             return []

@@ -255,8 +255,12 @@ class Session:
         dags: list[
             tuple[str, dict[str, tuple[Callable[..., Any], bool, dict[str, Callable[[Any], Any]] | None]]]
         ],
+        older: dict[str, list[tuple[int, Any]]] | None = None,
     ) -> None:
-        """Fire the schedules of registered dags from now on: pairs of key and handlers."""
+        """Fire the schedules of registered dags from now on: pairs of key and handlers.
+
+        ``older`` has by key the handlers of runs made before an instant, the oldest first.
+        """
     def remove(self, dags: list[str]) -> None:
         """Forget dags whose files are gone; what is open of them goes on."""
     def pause(

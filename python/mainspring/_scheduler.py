@@ -6,14 +6,22 @@ failed, skips, a database that cannot be written) and those of files. Whoever ru
 
 from __future__ import annotations
 
+import os
 import select
-import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mainspring._snapshots import Snapshots
-from mainspring.errors import ConflictError, MainspringError, Problem, SpecError
+from mainspring.errors import (
+    ConflictError,
+    MainspringError,
+    NotFoundError,
+    Problem,
+    SpecError,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from mainspring._config import Settings
@@ -77,12 +85,20 @@ class Scheduler:
         self.watchers = list(watchers)
         self.core: CoreSession | None = None
         self.keys: dict[str, tuple[str, str]] = {}
-        self._stop = threading.Event()
+        self._stop = _Bell()
         self._code = Snapshots(settings.database)
+        self._kept: dict[str, tuple[str, str]] = {}
+        # What the scheduler before this one knew, while this one begins.
+        self._told: dict[str, list[tuple[int, str, str]]] = {}
+        self._stored: dict[str, dict[str, Any]] = {}
+        self._open: set[str] = set()
+        # Changes that could not be written down yet: a full disk, say.
+        self._later: list[Change] = []
+        self._fenced: str | None = None
 
     def stop(self) -> None:
         """Ask it to end; safe to call from a signal handler and twice."""
-        self._stop.set()
+        self._stop.ring()
 
     def run(self, *, grace: float = 30.0) -> None:
         """Stay up until :meth:`stop`.
@@ -103,20 +119,23 @@ class Scheduler:
             each.leads(core)
         folder = DagFolder(self.settings)
         try:
+            self._code.announce()
             if self.executor == "process":
                 from mainspring._processes import commands
 
-                self._code.announce()
                 core.use_processes(*commands(), workers=self.slots)
             self._begin(core, folder)
-            while not self._stop.is_set():
+            self._told, self._stored = {}, {}
+            while not self._stop.rung:
                 self._wait(folder)
-                for change in folder.changes():
-                    self._changed(core, change)
+                self._follow(core, folder)
                 self._report(core)
+                if self._fenced is not None:
+                    raise ConflictError(f"{self._fenced}\n  hint: `mainspring status` says which")
                 for each in self.watchers:
                     each.turned()
         finally:
+            core.drain()
             folder.close()
             ended(core, grace, self.tell)
 
@@ -125,7 +144,7 @@ class Scheduler:
         from mainspring._session import open_core
 
         waited = False
-        while not self._stop.is_set():
+        while not self._stop.rung:
             try:
                 return open_core(self.settings.database, "scheduler", leads=SCOPE,
                                  slots=self.slots)
@@ -141,12 +160,22 @@ class Scheduler:
     # --- files ---
 
     def _begin(self, core: CoreSession, folder: DagFolder) -> None:
+        from mainspring._history import sql
+
         began = time.monotonic()
+        self._told = self._code.told()
+        self._stored = {row["key"]: row for row in sql(
+            "SELECT key, removed_at, EXISTS (SELECT 1 FROM run WHERE run.dag_id = dag.id "
+            "AND run.finished_at IS NULL) AS open FROM dag", database=self.settings.database)}
+        self._open = {key for key, row in self._stored.items() if row["open"]}
         loaded = folder.load_all(self._loading)
-        self._forget(core, folder, loaded)
         for each in loaded:
             self._problems(each.file, each.problems)
-        self._take(core, [(each.file, each.fingerprint, each.specs) for each in loaded])
+        keys = self._registered(core, [(each.file, each.fingerprint, each.specs)
+                                       for each in loaded])
+        rest = self._last_good(core, folder, {each.file for each in loaded if each.problems})
+        # All at once: what was asked meanwhile is decided when the first of them is served.
+        self._serve(core, keys, rest)
         self.tell({"event": "serving", "dags": len(self.keys), "files": len(loaded),
                    "seconds": time.monotonic() - began})
 
@@ -154,23 +183,36 @@ class Scheduler:
         for each in self.watchers:
             each.files(done, total)
 
-    def _forget(self, core: CoreSession, folder: DagFolder, loaded: Iterable[Loaded]) -> None:
-        """Remove dags whose files are gone, or define them no more, since the last scheduler."""
-        import os
+    def _last_good(self, core: CoreSession, folder: DagFolder,
+                   broken: set[str]) -> list[tuple[str, Any]]:
+        """Dags that the scheduler before had and no file defines now, and who calls them.
 
-        from mainspring._history import sql
-
-        active = folder.active()
-        broken = {each.file for each in loaded if each.problems}
+        Those of files that are broken keep their last good definitions. The others are gone;
+        their runs that are open are finished.
+        """
         tops = tuple(os.path.join(place, "") for place in self.settings.dags)
-        rows = sql("SELECT key, source_file FROM dag WHERE removed_at IS NULL "
-                   "AND source_file IS NOT NULL", database=self.settings.database)
-        gone = [row["key"] for row in rows
-                if row["source_file"].startswith(tops) and row["key"] not in active
-                and row["source_file"] not in broken]
+        rest, gone = [], []
+        for key, told in self._told.items():
+            row, (_, file, version) = self._stored.get(key), told[-1]
+            if row is None or key in self.keys or not file.startswith(tops):
+                continue
+            if row["removed_at"] is None and file not in broken and key not in folder.active():
+                gone.append(key)
+            if row["open"] or (row["removed_at"] is None and file in broken):
+                rest.append((key, file, version))
         if gone:
             core.remove(gone)
             self.tell({"event": "removed", "dags": gone})
+        hosts = []
+        for key, file, version in rest:
+            try:
+                hosts.append((key, self._host(key, file, version, kept=True)))
+            except (MainspringError, OSError) as error:
+                self._unreadable(key, file, error)
+        return hosts
+
+    def _unreadable(self, key: str, file: str, error: Exception) -> None:
+        self._problems(file, [Problem("unreadable", key, str(error).partition("\n")[0])])
 
     def _changed(self, core: CoreSession, change: Change) -> None:
         if change.gone:
@@ -181,17 +223,38 @@ class Scheduler:
                    "gone": list(change.gone)})
         self._problems(change.file, change.problems)
         if change.kind != "removed":
-            self._take(core, [(change.file, change.fingerprint, change.specs)])
+            # What broke stays as it was: the file has no code for it any more.
+            specs = [spec for spec in change.specs if spec["name"] not in change.kept
+                     and not self._is_served(spec["name"], change.file, change.fingerprint)]
+            self._serve(core, self._registered(
+                core, [(change.file, change.fingerprint, specs)]))
 
-    def _take(self, core: CoreSession, files: list[tuple[str, str, list[dict[str, Any]]]]) -> None:
-        """Register and serve the dags of files; one that is refused stops no other."""
-        served = self._register(core, files)
-        if served is None:
-            served = []
-            for each in files:
-                served += self._register(core, [each], tell=True) or []
-        if served:
-            core.serve([(key, self._host(key)) for key in served])
+    def _is_served(self, key: str, file: str, fingerprint: str) -> bool:
+        return self.keys.get(key) == (file, fingerprint)
+
+    def _serve(self, core: CoreSession, keys: Iterable[str],
+               rest: Iterable[tuple[str, Any]] = ()) -> None:
+        """Serve dags that are registered, with the code that their files have now."""
+        hosts, now = list(rest), []
+        for key in keys:
+            try:
+                its = self._version(key)
+                hosts.append((key, self._host(key, *its)))
+            except (MainspringError, OSError) as error:  # changed or gone since it was loaded
+                self._unreadable(key, self.keys.pop(key)[0], error)
+                continue
+            if its != self._last(key):
+                now.append((key, *its))
+        core.serve(hosts, self._older(key for key, _ in hosts))
+        self._code.tell(now)
+
+    def _registered(self, core: CoreSession,
+                    files: list[tuple[str, str, list[dict[str, Any]]]]) -> list[str]:
+        """Register the dags of files; one that is refused stops no other."""
+        keys = self._register(core, files)
+        if keys is not None:
+            return keys
+        return [key for each in files for key in self._register(core, [each], tell=True) or []]
 
     def _register(self, core: CoreSession, files: list[tuple[str, str, list[dict[str, Any]]]],
                   *, tell: bool = False) -> list[str] | None:
@@ -226,14 +289,46 @@ class Scheduler:
             if _named_pools(spec):
                 spec["known_pools"] = known
 
-    def _host(self, key: str) -> Any:
+    def _version(self, key: str) -> tuple[str, str]:
+        """The file of a dag, and what its content is known by, of which a copy is kept."""
         file, fingerprint = self.keys[key]
-        if self.executor == "process":
-            return key, file, self._code.keep(file, fingerprint)
-        from mainspring._project import load_file
+        if self._kept.get(file, ("", ""))[0] != fingerprint:
+            self._kept[file] = fingerprint, self._code.keep(file, fingerprint)
+        return file, self._kept[file][1]
 
-        loaded = load_file(file)
-        return next(dag for dag in loaded.dags if dag.name == key).handlers()
+    def _host(self, key: str, file: str, version: str, *, kept: bool = False) -> Any:
+        """Who calls the handlers of a dag: of its file as it is, or of a kept copy."""
+        if self.executor == "process":
+            return key, file, version
+        from mainspring._project import load_file
+        from mainspring._snapshots import kept_source
+
+        loaded = load_file(file, source=kept_source(version) if kept else None)
+        for dag in loaded.dags:
+            if dag.name == key:
+                return dag.handlers()
+        raise NotFoundError(f"{file} as it was has no dag {key}")
+
+    # --- what was there before ---
+
+    def _last(self, key: str) -> tuple[str, str] | None:
+        told = self._told.get(key)
+        return told[-1][1:] if told else None
+
+    def _older(self, keys: Iterable[str]) -> dict[str, list[tuple[int, Any]]]:
+        """Who calls handlers of runs that are open since before this scheduler: until when, who."""
+        found: dict[str, list[tuple[int, Any]]] = {}
+        for key in self._open.intersection(keys):
+            self._open.discard(key)
+            told = self._told.get(key, [])
+            ends = [since for since, _, _ in told[1:]] + [time.time_ns() // 1000]
+            for (_, file, version), until in zip(told, ends, strict=True):
+                try:
+                    host = self._host(key, file, version, kept=True)
+                except (MainspringError, OSError):
+                    continue  # runs as what came after it
+                found.setdefault(key, []).append((until, host))
+        return found
 
     def _problems(self, file: str, problems: Iterable[Problem]) -> None:
         for each in problems:
@@ -242,23 +337,61 @@ class Scheduler:
 
     # --- turning ---
 
+    def _follow(self, core: CoreSession, folder: DagFolder) -> None:
+        waiting, self._later = self._later, []
+        for change in [*waiting, *folder.changes()]:
+            try:
+                self._changed(core, change)
+            except StoreError as error:
+                if change not in waiting:
+                    self.tell({"event": "error", "message": str(error)})
+                self._later.append(change)
+
     def _wait(self, folder: DagFolder) -> None:
-        left = min(LOOK, folder.wait())
         fd = folder.fileno()
-        if fd is None:
-            self._stop.wait(left)
-        elif not self._stop.is_set():
-            select.select([fd], [], [], left)
+        self._stop.wait(min(LOOK, folder.wait()), *(() if fd is None else (fd,)))
 
     def _report(self, core: CoreSession) -> None:
         for news in core.news():
             self.tell(news)
+            if news["event"] == "fenced":
+                self._fenced = str(news["why"])
+
+
+class _Bell:
+    """What somebody waits for who also waits for files; a signal handler may ring it.
+
+    An event of `threading` has a lock, which the handler would find taken by its own thread.
+    """
+
+    def __init__(self) -> None:
+        self.rung = False
+        self._ear, self._rope = os.pipe()
+        for fd in (self._ear, self._rope):
+            os.set_blocking(fd, False)
+
+    def ring(self) -> None:
+        self.rung = True
+        with suppress(OSError):  # it is full: it was rung often enough
+            os.write(self._rope, b"!")
+
+    def wait(self, seconds: float, *fds: int) -> None:
+        """Wait until it rings, one of these is readable, or the time is over."""
+        if not self.rung:
+            select.select([self._ear, *fds], [], [], seconds)
+
+    def __del__(self) -> None:
+        os.close(self._ear)
+        os.close(self._rope)
 
 
 def ended(core: CoreSession, grace: float, tell: Tell) -> None:
     """Let what is live end by itself for a while, then interrupt it."""
     try:
         core.drain()
+        live = core.load()["live"]
+        if live:
+            tell({"event": "finishing", "attempts": live, "seconds": grace})
         end = time.monotonic() + grace
         while time.monotonic() < end and core.load()["live"]:
             time.sleep(0.02)

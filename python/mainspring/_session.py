@@ -106,6 +106,7 @@ def open_core(database: str, role: str, **options: "Any") -> "CoreSession":
     from mainspring._config import settings
     from mainspring._mainspring import Session as CoreSession
 
+    _refuse_after_fork()
     _make_folder(database)
     wait = getattr(settings(), "busy_wait", None)
     if wait is not None:

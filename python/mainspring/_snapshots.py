@@ -8,7 +8,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable
+    from typing import IO, Any
 
 __all__ = ["FOLDER", "Snapshots", "kept_source", "parts"]
 
@@ -21,6 +22,39 @@ class Snapshots:
 
     def __init__(self, database: "Any") -> None:
         self.folder = os.path.join(f"{os.path.splitext(str(database))[0]}.files", "code")
+        self.told_in = os.path.join(self.folder, "dags.jsonl")
+
+    def told(self) -> "dict[str, list[tuple[int, str, str]]]":
+        """Dag key to what stood for it over time: since when (microseconds), file, version."""
+        import json
+
+        found: dict[str, list[tuple[int, str, str]]] = {}
+        try:
+            with open(self.told_in, encoding="utf-8", errors="surrogateescape") as lines:
+                for line in lines:
+                    try:
+                        since, key, file, version = json.loads(line)
+                    except (ValueError, TypeError):
+                        continue  # the last line of a process that was killed
+                    found.setdefault(key, []).append((since, file, version))
+        except FileNotFoundError:
+            pass
+        return found
+
+    def tell(self, dags: "Iterable[tuple[str, str, str]]") -> None:
+        """Write down that from now on these stand for dags: key, file, version."""
+        import json
+        import time
+
+        since = time.time_ns() // 1000
+        text = "".join(json.dumps([since, *each]) + "\n" for each in dags)
+        if text:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            # A line that was cut off by a crash stays one by itself.
+            with open(self.told_in, "a+b") as target:
+                if target.tell() and not _ends_line(target):
+                    text = "\n" + text
+                target.write(text.encode())
 
     def announce(self) -> None:
         """Tell processes that are started from now on where to look."""
@@ -42,6 +76,11 @@ class Snapshots:
                 target.write(content)
             os.replace(partial, path)
         return f"sha256:{name}:{fingerprint[-16:]}"
+
+
+def _ends_line(file: "IO[bytes]") -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
 
 
 def parts(version: str) -> "tuple[str, str]":

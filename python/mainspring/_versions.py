@@ -1,7 +1,5 @@
 """Versions of tasks: which there are, and which of them the next runs take."""
 
-from typing import NamedTuple
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -10,24 +8,52 @@ if TYPE_CHECKING:
     from mainspring._mainspring import ReleasedDict, ReleaseDict, TaskVersionsDict
 
 
-class Version(NamedTuple):
-    """A version of a task, as :func:`versions` gives it."""
+class Version:
+    """A version of a task, as :func:`versions` gives it.
 
-    version: int
-    """Its number."""
-    state: str
-    """``"active"``, ``"pinned"``, ``"10 %"``, ``"from 2024-05-01"``, ``"registered"`` (the newest,
-    which waits while another version is chosen), or empty."""
-    created_at: "datetime"
-    """When its content was first registered, in UTC."""
-    type: str
-    """The kind of task."""
-    handler: "str | None"
-    """What is called."""
-    code_hash: "str | None"
-    """Fingerprint of the handler's text."""
-    source: "str | None"
-    """Where it is written, of the version that was registered last."""
+    Attributes
+    ----------
+    version : int
+        Its number.
+    state : str
+        ``"active"``, ``"pinned"``, ``"10 %"``, ``"from 2024-05-01"``, ``"registered"`` (the newest,
+        which waits while another version is chosen), or empty.
+    created_at : datetime
+        When its content was first registered, in UTC.
+    type : str
+        The kind of task.
+    handler : str or None
+        What is called.
+    code_hash : str or None
+        Fingerprint of the handler's text.
+    source : str or None
+        Where it is written, of the version that was registered last.
+    """
+
+    __slots__ = ("code_hash", "created_at", "handler", "source", "state", "type", "version")
+
+    def __init__(self, version: int, state: str, created_at: "datetime", type: str,
+                 handler: "str | None", code_hash: "str | None", source: "str | None") -> None:
+        self.version = version
+        self.state = state
+        self.created_at = created_at
+        self.type = type
+        self.handler = handler
+        self.code_hash = code_hash
+        self.source = source
+
+    def _key(self) -> "tuple[Any, ...]":
+        return (self.version, self.state, self.created_at, self.type, self.handler,
+                self.code_hash, self.source)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Version({self.version}, state={self.state!r}, created_at={self.created_at})"
 
 
 def versions(task: str, *, database: "Any" = None) -> "list[Version]":

@@ -12,6 +12,7 @@ use crate::model::{Date, RunId, SpecError, TaskRunId};
 use crate::runtime::{Clock, Files, host_name, is_alive};
 use crate::store::{
     AttemptFilter, RunFilter, RunSummary, SqlValue, SqliteOptions, SqliteStore, Store, StoreError,
+    StoredResult,
 };
 
 /// Reads what was remembered; never changes it.
@@ -151,9 +152,16 @@ impl History {
     }
 
     fn result<'py>(&self, py: Python<'py>, task_run_id: i64) -> PyResult<Bound<'py, PyAny>> {
-        let text = self.ask(py, |store| store.result(TaskRunId(task_run_id)))?;
-        match text {
-            Some(text) => values::text_to_python(py, &text),
+        match self.ask(py, |store| store.result(TaskRunId(task_run_id)))? {
+            Some(StoredResult::Text(text)) => values::text_to_python(py, &text),
+            Some(StoredResult::File(path)) => {
+                let text = py.detach(|| std::fs::read_to_string(&path)).map_err(|error| {
+                    let why =
+                        format!("the result is in a file that cannot be read: {path}: {error}");
+                    errors::store(StoreError::Other(why))
+                })?;
+                values::text_to_python(py, &text)
+            }
             None => Ok(py.None().into_bound(py)),
         }
     }

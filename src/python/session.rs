@@ -21,8 +21,8 @@ use crate::model::{DagDef, Date, Instant, Missed, Problem, RunId, SpecError, Sta
 #[cfg(unix)]
 use crate::runtime::process::ProcessOptions;
 use crate::runtime::{
-    Clock, HandlerHost, NewRunRequest, ProcessHost, Rerun, Session as Core, SessionOptions, Stub,
-    StubPlan, host_name,
+    Clock, HandlerHost, Hosts, NewRunRequest, ProcessHost, Rerun, Session as Core, SessionOptions,
+    Stub, StubPlan, host_name,
 };
 
 /// How often a waiting thread looks whether somebody pressed Ctrl-C.
@@ -65,6 +65,9 @@ impl Session {
         }
     }
 }
+
+/// Who called a dag's handlers before, each with the instant from which on.
+type Older<'py> = Vec<(i64, Bound<'py, PyAny>)>;
 
 #[pymethods]
 impl Session {
@@ -293,11 +296,23 @@ impl Session {
         py.detach(|| self.core.explain(RunId(run_id), task)).map_err(errors::session)
     }
 
-    /// Fire the schedules of registered dags from now on: pairs of key and handlers.
-    fn serve(&self, py: Python<'_>, dags: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
+    /// Fire the schedules of registered dags from now on: pairs of key and handlers. `older` has,
+    /// by key, the handlers of runs made before an instant, the oldest first.
+    #[pyo3(signature = (dags, older = None))]
+    fn serve(
+        &self,
+        py: Python<'_>,
+        dags: Vec<(String, Bound<'_, PyAny>)>,
+        older: Option<BTreeMap<String, Older<'_>>>,
+    ) -> PyResult<()> {
+        let older = older.unwrap_or_default();
         let mut served = Vec::with_capacity(dags.len());
         for (key, handlers) in dags {
-            served.push((key, read_host(&handlers)?.0));
+            let mut hosts = Hosts::from(read_host(&handlers)?.0);
+            for (until, handlers) in older.get(&key).into_iter().flatten() {
+                hosts.older.push((Instant(*until), read_host(handlers)?.0));
+            }
+            served.push((key, hosts));
         }
         py.detach(|| self.core.serve(served)).map_err(errors::session)
     }

@@ -40,6 +40,7 @@ pub use logs::{LogSink, Stream};
 pub use node::{host_name, is_alive};
 pub use refusal::SessionError;
 pub use request::{NewRunRequest, Rerun};
+pub use serving::Hosts;
 pub use session::{Session, SessionOptions};
 pub use stubs::{Stub, StubPlan};
 pub use told::News;

@@ -19,14 +19,30 @@ use crate::store::{RegisteredDag, Store, StoredSchedule};
 /// How often whoever waits for a clock to be moved is asked whether to go on.
 const STEP: Duration = Duration::from_millis(50);
 
+/// Who can call the handlers of a dag, and who those of its runs that began before an instant.
+pub struct Hosts {
+    /// Of runs that are made from now on.
+    pub now: HandlerHost,
+    /// Of runs that were made before each instant, the oldest first.
+    pub older: Vec<(Instant, HandlerHost)>,
+}
+
+impl From<HandlerHost> for Hosts {
+    fn from(now: HandlerHost) -> Hosts {
+        Hosts { now, older: Vec::new() }
+    }
+}
+
 impl Session {
     /// Fires the schedules of registered dags from now on, and takes up what is open of them.
     ///
     /// # Errors
     /// `NotFound` for a dag that is not registered; `Spec`; `Store`; `Closed`.
-    pub fn serve(&self, dags: Vec<(String, HandlerHost)>) -> Result<(), SessionError> {
-        let code = |(key, host): &'_ (String, HandlerHost)| {
-            Some((key.clone(), host.downcast_ref::<ProcessHost>()?.version.clone()))
+    pub fn serve<H: Into<Hosts>>(&self, dags: Vec<(String, H)>) -> Result<(), SessionError> {
+        let dags: Vec<(String, Hosts)> =
+            dags.into_iter().map(|(key, hosts)| (key, hosts.into())).collect();
+        let code = |(key, hosts): &'_ (String, Hosts)| {
+            Some((key.clone(), hosts.now.downcast_ref::<ProcessHost>()?.version.clone()))
         };
         let code: Vec<(String, String)> = dags.iter().filter_map(code).collect();
         if !code.is_empty() {
@@ -34,9 +50,12 @@ impl Session {
             lock(&self.store).keep_code(&code)?;
         }
         let mut found = Vec::with_capacity(dags.len());
-        for (key, host) in dags {
-            let (served, cached) = ready(self.registered(&key)?)?;
-            found.push(Served { served, cached: Arc::new(cached), host });
+        for (key, hosts) in dags {
+            let registered = self.registered(&key)?;
+            let removed = registered.removed;
+            let (served, cached) = ready(registered)?;
+            let Hosts { now: host, older } = hosts;
+            found.push(Served { served, cached: Arc::new(cached), host, older, removed });
         }
         self.ask(|reply| Message::Serve(Serve { dags: found, reply }))
     }

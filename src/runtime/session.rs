@@ -484,7 +484,7 @@ fn lead(
         // Not refused by a clock: the lease of whoever lives grows with each sign of life.
         store.leave(own, now)?;
         return Err(SessionError::Refused(format!(
-            "process {} on {} schedules for this database already\n  hint: stop it, or let it work",
+            "process {} on {} schedules for this database already\n  hint: stop it, or wait for its end with `mainspring up --standby`",
             node.pid, node.host
         )));
     }

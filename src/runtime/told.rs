@@ -76,6 +76,13 @@ pub enum News {
         /// Why.
         reason: &'static str,
     },
+    /// This process may not decide any more: another one has taken over, or its file is gone.
+    Fenced {
+        /// When it learnt that.
+        at: Instant,
+        /// Why.
+        why: String,
+    },
     /// Nothing can be written, or it can again.
     Stalled {
         /// Since when.

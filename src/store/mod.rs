@@ -46,6 +46,8 @@ pub struct RegisteredDag {
     pub held: Vec<Held>,
     /// Grows with every change; decides whether a cached copy is fresh.
     pub revision: i64,
+    /// Whether it was removed: no file defines it any more.
+    pub removed: bool,
 }
 
 /// A task with an open release: what is registered does not become active by itself.
@@ -107,6 +109,22 @@ pub struct ScheduleLife {
     pub skips: Vec<Skip>,
     /// The nominal times of its timed runs, newest first.
     pub fired: Vec<(Instant, RunId)>,
+}
+
+/// Where the result of a task run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredResult {
+    /// Here, as JSON text.
+    Text(Arc<str>),
+    /// In this file, because it is large.
+    File(String),
+}
+
+impl StoredResult {
+    /// From the two columns that a row has for it.
+    pub(crate) fn of(text: Option<Arc<str>>, uri: Option<String>) -> Option<StoredResult> {
+        text.map(StoredResult::Text).or(uri.map(StoredResult::File))
+    }
 }
 
 /// Transactions and questions; a store has no others.
@@ -292,6 +310,6 @@ pub trait Store: Send {
     /// Checks the invariants of the data; empty when all hold.
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError>;
 
-    /// The result of a task run as JSON text, if it has one in its row.
-    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError>;
+    /// The result of a task run, if it has one.
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError>;
 }

@@ -130,8 +130,9 @@ def test_every_option_of_a_task_is_described():
 def test_every_option_of_a_schedule_is_described_as_its_docstring_does():
     import inspect
 
-    documented = dict(re.findall(r"^    (\w[\w, ]*) : .*\n((?:        .*\n)+)",
-                                 ms.schedule.__doc__ or "", re.MULTILINE))
+    # Python 3.13 takes the indentation away, older ones leave it.
+    documented = dict(re.findall(r"^(\w[\w, ]*) : .*\n((?:    .*\n)+)",
+                                 inspect.cleandoc(ms.schedule.__doc__ or ""), re.MULTILINE))
     rows = ["| option | meaning |", "| --- | --- |"]
     for names, meaning in documented.items():
         if names != "rule":

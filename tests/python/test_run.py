@@ -573,3 +573,26 @@ def test_a_date_that_is_none_is_told_with_its_place():
     with pytest.raises(ms.SpecError) as caught:
         ms.Dag.from_graph("d", ["a"]).run("2013-02-30")
     assert caught.value.problems[0].place == "d.biz_date"
+
+
+def test_a_large_result_is_read_back_from_its_file():
+    """It is in a file from 256 KiB on; what is gone is told, and is no None."""
+    with ms.Dag("large") as dag:
+        @ms.task
+        def rows() -> str:
+            return "x" * 300_000
+
+        @ms.task
+        def count(text: str) -> int:
+            return len(text)
+        count(rows())
+    with ms.testing.isolated() as folder:
+        run = dag.run("2024-05-01")
+        assert run.result("count") == 300_000
+        assert run.result("rows") == "x" * 300_000
+        assert run.results["rows"] == "x" * 300_000
+        (file,) = [path for path in folder.rglob("*") if path.is_file()
+                   and path.stat().st_size == 300_002]
+        file.unlink()
+        with pytest.raises(ms.StoreError, match="cannot be read"):
+            ms.run(run.id).result("rows")

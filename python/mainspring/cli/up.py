@@ -114,7 +114,8 @@ class Log:
         at = event.get("at") or time.time_ns() // 1000
         try:
             if self._as_json:
-                line = json.dumps({"time": _iso(at), **_named(event)}, ensure_ascii=False)
+                text = json.dumps({"time": _iso(at), **_named(event)}, ensure_ascii=False)
+                line = _escaped(text)
             else:
                 line = f"{_clock(at)} {clean(sentence(event))}"
             if self.line is not None:
@@ -124,6 +125,16 @@ class Log:
             sys.stderr.flush()
         except (OSError, ValueError):
             self._broken = True
+
+
+def _escaped(text: str) -> str:
+    """JSON in which each character that ends a line, steers a terminal or hides is written out.
+
+    JSON itself asks for that only below U+0020.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 def _named(event: dict[str, Any]) -> dict[str, Any]:
@@ -169,6 +180,8 @@ def sentence(event: dict[str, Any]) -> str:
         until = f" to {_iso(event['to'])}" if several else ""
         return (f"{event['schedule']}: {event['count']} fire{'s' * several} made no run "
                 f"({event['reason']}), {_iso(event['from'])}{until}")
+    if kind == "fenced":
+        return f"this process decides no more: {event['why']}"
     if kind == "stalled":
         why = event["why"]
         return f"nothing can be written: {why}" if why else "the database can be written again"
@@ -190,6 +203,8 @@ def sentence(event: dict[str, Any]) -> str:
         return f"standing by: {event['why']}"
     if kind == "stopping":
         return f"{event['signal']}: nothing starts any more; once again ends at once"
+    if kind == "finishing":
+        return f"{event['attempts']} attempts have {event['seconds']:g}s to end by themselves"
     if kind == "interrupting":
         return f"interrupting {event['attempts']} attempts; the next scheduler goes on with them"
     return " ".join([kind, *(f"{name}={value}" for name, value in event.items()

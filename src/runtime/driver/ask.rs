@@ -70,7 +70,7 @@ impl Driver {
                 None
             }
             Message::Refresh { dags, reply } => {
-                let read = dags.iter().try_for_each(|dag| self.load_schedules(*dag));
+                let read = dags.iter().try_for_each(|dag| self.reread(*dag));
                 let _ = reply.send(read);
                 None
             }

@@ -110,6 +110,10 @@ pub struct Served {
     pub cached: Arc<CachedPlan>,
     /// Who can call its handlers.
     pub host: HandlerHost,
+    /// Who can call those of runs that were made before this instant, the oldest first.
+    pub older: Vec<(Instant, HandlerHost)>,
+    /// Whether its file is gone: what is open is finished, and nothing new is made.
+    pub removed: bool,
 }
 
 /// A run to be made.

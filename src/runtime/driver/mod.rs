@@ -254,7 +254,8 @@ impl Driver {
         let mut messages = messages;
         messages.extend(self.look(now).into_iter().map(Message::Request));
         let fires = self.world.next_schedule_due(now).is_some();
-        let makes = |m: &Message| matches!(m, Message::Submit(_) | Message::Request(_));
+        let makes =
+            |m: &Message| matches!(m, Message::Submit(_) | Message::Request(_) | Message::Serve(_));
         if fires || messages.iter().any(makes) {
             match self.store.next_ids() {
                 Ok(next) => self.world.set_next_ids(next.run, next.task_run),

@@ -136,6 +136,9 @@ impl Driver {
             driven.watch.update(|status| status.lost = Some(why.to_owned()));
         }
         self.fail_waiting(waiting, why);
+        if let Some(told) = self.told.as_ref().filter(|_| self.serves()) {
+            told.tell(News::Fenced { at: self.clock.now(), why: why.to_owned() });
+        }
         self.pool.lease_lost();
         self.runs.clear();
         self.serving = Serving::default();

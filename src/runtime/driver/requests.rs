@@ -55,6 +55,19 @@ impl Driver {
         }
     }
 
+    /// Decides what was asked while nobody served, before anything fires: a pause that was left for
+    /// this process has it already when the first fire is due.
+    pub(super) fn asked_before(&mut self, turn: &mut Turn, waiting: &mut Waiting, now: Instant) {
+        if self.watching.next.is_some() {
+            return;
+        }
+        // What cannot be read now is read at the first look.
+        let open = self.store.open_requests(self.lease.scope_id, REQUESTS).unwrap_or_default();
+        for request in open {
+            self.request(&request, turn, waiting, now);
+        }
+    }
+
     /// Reads dags anew that somebody registered, paused or removed, or whose versions he chose.
     fn refresh(&mut self) -> Result<(), SessionError> {
         if !self.serves() {

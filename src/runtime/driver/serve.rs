@@ -22,6 +22,8 @@ const FIRES: usize = 1_024;
 /// What the driver keeps of the dags that it serves, besides the world.
 #[derive(Default)]
 pub struct Serving {
+    /// Whether this process schedules, be it for no dag yet.
+    active: bool,
     dags: BTreeMap<DagId, ServedDag>,
     /// How far it was decided which fires were missed, as of the last commit.
     judged: BTreeMap<ScheduleId, Scheduled>,
@@ -35,6 +37,18 @@ struct ServedDag {
     served: crate::engine::Served,
     cached: Cached,
     host: HandlerHost,
+    /// Who can call the handlers of runs that were made before this instant, the oldest first.
+    older: Vec<(Instant, HandlerHost)>,
+    /// Its file is gone: what is open goes on, and nothing new is made.
+    removed: bool,
+}
+
+impl ServedDag {
+    /// Who can call the handlers of a run that was made then.
+    fn host_at(&self, created_at: Instant) -> HandlerHost {
+        let older = self.older.iter().find(|(until, _)| created_at < *until);
+        Arc::clone(older.map_or(&self.host, |(_, host)| host))
+    }
 }
 
 impl Serving {
@@ -54,7 +68,14 @@ impl Serving {
     /// A dag, ready to make runs that somebody asks for.
     pub(super) fn cached(&self, key: &str) -> Result<Cached, SessionError> {
         let dag = self.dag(key)?;
-        self.dags.get(&dag).map(|each| Arc::clone(&each.cached)).ok_or(SessionError::Closed)
+        match self.dags.get(&dag) {
+            Some(each) if !each.removed => Ok(Arc::clone(&each.cached)),
+            Some(_) => Err(SessionError::Refused(format!(
+                "the dag {key} was removed\n  hint: no dag file defines it any more; what is open \
+                 of it goes on"
+            ))),
+            None => Err(SessionError::Closed),
+        }
     }
 
     /// Who can call the handlers of a dag.
@@ -74,14 +95,22 @@ impl Driver {
         waiting: &mut Waiting,
         now: Instant,
     ) -> Option<Message> {
-        for Served { served, cached, host } in &serve.dags {
-            let (served, cached, host) = (served.clone(), Arc::clone(cached), Arc::clone(host));
-            self.serving.dags.insert(served.dag, ServedDag { served, cached, host });
+        self.serving.active = true;
+        for Served { served, cached, host, older, removed } in &serve.dags {
+            let known = ServedDag {
+                served: served.clone(),
+                cached: Arc::clone(cached),
+                host: Arc::clone(host),
+                older: older.clone(),
+                removed: *removed,
+            };
+            self.serving.dags.insert(served.dag, known);
         }
         let mut dags = serve.dags.iter().map(|each| each.served.dag);
         let taken = dags.try_for_each(|dag| self.load_schedules(dag));
         match taken.and_then(|()| self.take_up(turn, now)) {
             Ok(()) => {
+                self.asked_before(turn, waiting, now);
                 waiting.done.push(serve.reply.clone());
                 Some(Message::Serve(serve))
             }
@@ -94,7 +123,7 @@ impl Driver {
 
     /// Whether schedules fire here.
     pub(super) fn serves(&self) -> bool {
-        !self.serving.dags.is_empty()
+        self.serving.active
     }
 
     /// Reads the schedules of a dag that is served.
@@ -125,12 +154,13 @@ impl Driver {
     /// Reads a dag anew that somebody registered, paused or removed.
     pub(super) fn reread(&mut self, dag: DagId) -> Result<(), SessionError> {
         let Some(known) = self.serving.dags.get_mut(&dag) else { return Ok(()) };
-        // A dag that was removed keeps what it had: its runs go on.
-        if let Some(found) = self.store.dag(&known.served.key)?
-            && !found.tasks.is_empty()
-        {
-            let (served, cached) = ready(found)?;
-            (known.served, known.cached) = (served, Arc::new(cached));
+        if let Some(found) = self.store.dag(&known.served.key)? {
+            // A dag that was removed keeps what it had: its runs go on.
+            known.removed = found.removed;
+            if !known.removed {
+                let (served, cached) = ready(found)?;
+                (known.served, known.cached) = (served, Arc::new(cached));
+            }
         }
         self.load_schedules(dag)
     }
@@ -236,7 +266,7 @@ impl Driver {
             }
             let Some(stored) = self.store.stored_run(run)? else { continue };
             let Some(known) = self.serving.dags.get(&stored.row.dag_id) else { continue };
-            let host = Arc::clone(&known.host);
+            let host = known.host_at(stored.row.created_at);
             let plan = plan_of(&mut *self.store, &stored)?;
             let nodes = stored.leases.iter().map(|lease| lease.node_id);
             self.serving.gone.extend(nodes.filter(|node| *node != self.lease.node_id));

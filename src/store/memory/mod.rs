@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::definition::to_json;
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, ScheduleLife, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
+    RunSummary, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
+    TaskRunView, Violation,
 };
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, ReleaseAsk,
@@ -439,7 +440,9 @@ impl Store for MemoryStore {
         Ok(self.lock().verify())
     }
 
-    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {
-        Ok(self.lock().task_runs.get(&task_run).and_then(|row| row.progress.result.clone()))
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError> {
+        let data = self.lock();
+        let progress = data.task_runs.get(&task_run).map(|row| &row.progress);
+        Ok(progress.and_then(|p| StoredResult::of(p.result.clone(), p.result_uri.clone())))
     }
 }

@@ -30,6 +30,7 @@ impl Data {
             schedules: schedules.iter().map(|(id, found)| (**id, found.def.clone())).collect(),
             held,
             revision: dag.revision,
+            removed: dag.removed,
         })
     }
 

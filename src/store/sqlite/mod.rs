@@ -25,7 +25,6 @@ mod verify;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -37,8 +36,8 @@ use self::commit::Sequence;
 use self::errors::{Fault, Place};
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, ScheduleLife, Store, StoreError, StoredRun, StoredSchedule, TaskRunView, Violation,
-    texts,
+    RunSummary, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
+    TaskRunView, Violation, texts,
 };
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow, RequestRow,
@@ -360,7 +359,7 @@ impl Store for SqliteStore {
         self.read(verify::verify)
     }
 
-    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError> {
         self.read(|conn| read::result(conn, task_run))
     }
 }

@@ -13,8 +13,8 @@ use crate::model::{
     TaskDef, TaskId, TaskRunId, TaskVersionId,
 };
 use crate::store::{
-    AttemptFilter, RegisteredDag, RegisteredTask, RunFilter, RunSummary, StoreError, StoredRun,
-    TaskRunView, texts,
+    AttemptFilter, RegisteredDag, RegisteredTask, RunFilter, RunSummary, StoreError, StoredResult,
+    StoredRun, TaskRunView, texts,
 };
 
 type Found<T> = Result<T, Fault>;
@@ -38,9 +38,12 @@ pub(super) fn dag_keys(conn: &Connection) -> Found<Vec<String>> {
 pub(super) fn dag(conn: &Connection, key: &str) -> Found<Option<RegisteredDag>> {
     let header = conn
         .prepare_cached(texts::DAG_READ)?
-        .query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get(2)?)))
+        .query_row([key], |row| {
+            let removed = row.get::<_, Option<i64>>(3)?.is_some();
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get(2)?, removed))
+        })
         .optional()?;
-    let Some((id, definition, revision)) = header else { return Ok(None) };
+    let Some((id, definition, revision, removed)) = header else { return Ok(None) };
     let mut tasks = Vec::new();
     let mut select = conn.prepare_cached(texts::VERSION_OF_DAG)?;
     let mut found = select.query([id])?;
@@ -55,7 +58,7 @@ pub(super) fn dag(conn: &Connection, key: &str) -> Found<Option<RegisteredDag>> 
     let mut held = releases::held(conn, id)?;
     held.retain(|held| tasks.iter().any(|task| task.task_id == held.active.task_id));
     let def = json(&definition)?;
-    Ok(Some(RegisteredDag { id: DagId(id), def, tasks, schedules, held, revision }))
+    Ok(Some(RegisteredDag { id: DagId(id), def, tasks, schedules, held, revision, removed }))
 }
 
 pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
@@ -221,10 +224,13 @@ pub(super) fn pools(conn: &Connection) -> Found<BTreeMap<String, (u32, u32)>> {
     Ok(pools.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn result(conn: &Connection, task_run: TaskRunId) -> Found<Option<Arc<str>>> {
+pub(super) fn result(conn: &Connection, task_run: TaskRunId) -> Found<Option<StoredResult>> {
     let result = conn
         .prepare_cached(texts::TASK_RUN_RESULT)?
-        .query_row([task_run.0], |row| Ok(row.get_ref(0)?.as_str_or_null()?.map(Arc::from)))
+        .query_row([task_run.0], |row| {
+            let text = row.get_ref(0)?.as_str_or_null()?.map(Arc::from);
+            Ok(StoredResult::of(text, row.get(1)?))
+        })
         .optional()?;
     Ok(result.flatten())
 }

@@ -94,6 +94,7 @@ fn end() -> Instant {
 /// Not a test of its own: the process that dies, when it is told to.
 #[test]
 fn the_one_that_dies() {
+    #[allow(clippy::disallowed_methods, reason = "how a process that is to die is told so")]
     let Ok(told) = std::env::var(CHILD) else { return };
     let [folder, point, nth] = told.split('|').collect::<Vec<_>>()[..] else { panic!("{told}") };
     let folder = PathBuf::from(folder);

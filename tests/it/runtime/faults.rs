@@ -13,8 +13,8 @@ use mainspring::model::{
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, ScheduleLife, SqliteStore, Store, StoreError, StoredRun, StoredSchedule,
-    TaskRunView, Violation,
+    RunSummary, ScheduleLife, SqliteStore, Store, StoreError, StoredResult, StoredRun,
+    StoredSchedule, TaskRunView, Violation,
 };
 use serde_json::json;
 
@@ -233,7 +233,7 @@ impl Store for Spoilt {
         self.real.verify()
     }
 
-    fn result(&mut self, task_run: TaskRunId) -> Result<Option<Arc<str>>, StoreError> {
+    fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError> {
         self.real.result(task_run)
     }
 }

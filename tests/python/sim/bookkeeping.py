@@ -81,7 +81,9 @@ class Book:
         open_ones = [at for at in fires if not self.rule.is_left_out(at)]
         for at in fires:
             late = end - at > MINUTE
-            if was_missed and late and end - at > self.life.window:
+            if self.rule.is_left_out(at):
+                self.skip(at, "calendar")
+            elif was_missed and late and end - at > self.life.window:
                 self.skip(at, "expired")
             elif was_missed and self.life.missed == "last" and at < (open_ones or [end])[-1]:
                 self.skip(at, "missed")

@@ -88,11 +88,15 @@ class Rule:
         else:
             found = of_line(self.text, self.zone, EARLY, LATE, self._day)
         found = dict(sorted(found.items()))
-        if self.on in ("next", "previous"):  # then there is at most one a day
-            first = {}
+        if self.on in ("next", "previous"):
+            # An open day has its own fires, or one that is rolled to it.
+            own = {} if self.every else of_line(self.text, self.zone, EARLY, LATE)
+            own = {at: day for at, day in own.items() if self.is_open(day)}
+            busy, first = set(own.values()), {}
             for at, day in found.items():
-                first.setdefault(day, at)
-            found = {at: day for day, at in first.items()}
+                if day not in busy:
+                    first.setdefault(day, at)
+            found = dict(sorted({**own, **{at: day for day, at in first.items()}}.items()))
         return {at: day for at, day in found.items()
                 if (self.start_date or day) <= day <= (self.end_date or day)}
 

@@ -1,1 +1,1 @@
-SELECT result FROM task_run WHERE id = $1
+SELECT result, result_uri FROM task_run WHERE id = $1

@@ -2,7 +2,7 @@
 
 use mainspring::engine::RunMove;
 use mainspring::model::{Date, Outcome, RunState, State, StopReason};
-use mainspring::store::{AttemptFilter, RunFilter, Store};
+use mainspring::store::{AttemptFilter, RunFilter, Store, StoredResult};
 
 use crate::store::support::{Desk, at, dag, ended, task};
 
@@ -37,7 +37,8 @@ pub fn a_run_is_read_back_as_it_was_written(store: &mut dyn Store) {
     assert!(stored.leases.is_empty() && stored.cancel_requested);
     assert_eq!(stored.row.finished_at, Some(at(9)));
     assert_eq!(desk.store.journal(run.row.id).unwrap().len(), 2);
-    assert_eq!(desk.store.result(run.task_runs[0].id).unwrap().as_deref(), Some("42"));
+    let result = desk.store.result(run.task_runs[0].id).unwrap();
+    assert_eq!(result, Some(StoredResult::Text("42".into())));
     let attempts = desk.store.attempts(&AttemptFilter::Run(run.row.id)).unwrap();
     assert_eq!(attempts.len(), 1);
     assert_eq!(attempts[0].finished_at, Some(at(9)));

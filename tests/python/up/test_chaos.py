@@ -1,0 +1,132 @@
+"""Killed at random, scheduler, supervisors and workers, while 500 tasks run: nothing is lost.
+
+`CRASH_FULL=1` makes it 200 kills; `CRASH_SEED` another story.
+"""
+
+import collections
+import os
+import random
+import signal
+from pathlib import Path
+
+from . import _tools as tools
+
+FULL = bool(os.environ.get("CRASH_FULL"))
+KILLS = 200 if FULL else 15
+TASKS = 500
+
+LAST_CHANCE = "SELECT 1 FROM task_run WHERE losses_used >= 2 AND finished_at IS NULL LIMIT 1"
+
+MANY = """
+    with ms.Dag("many", defaults={{"retry_interval": "5ms", "retry_backoff": "FIXED"}}) as dag:
+        for i in range({tasks}):
+            @ms.task(name=f"t{{i}}", params={{"i": i}}, retries=200,
+                     depends_on=[f"t{{i - 25}}"] if i >= 25 else [])
+            def one(i: int) -> int:
+                said("start")
+                time.sleep({pause})
+                said("end")
+                return i
+"""
+
+
+def test_random_kills_lose_nothing_and_double_nothing(place):
+    seed = int(os.environ.get("CRASH_SEED", "20130115"))
+    print("seed", seed)
+    dice = random.Random(seed)
+    (place.root / "mainspring.toml").write_text("slots = 4\n")
+    place.write("many.py", MANY.format(tasks=TASKS, pause=0.1 if FULL else 0.02))
+    up = place.up()
+    run = place.trigger("many")
+    before, pause, kinds = 0, 5, collections.Counter()
+    order = (["worker"] * 6 + ["scheduler"] * 3 + ["supervisor", "both", "stop"] * 2) * 14
+    order = order[:KILLS]
+    dice.shuffle(order)
+    while kinds.total() < KILLS and place.run(run)["state"] == "RUNNING":
+        # A moment in the middle: after so many more ends. A task has three losses: who has had two
+        # comes to its end first.
+        wanted = before + (dice.randrange(5, 2 * TASKS // KILLS) if not FULL else pause)
+        tools.until(lambda: place.run(run)["state"] != "RUNNING" or (
+            len(place.story(event="end")) >= wanted and not place.rows(LAST_CHANCE)),
+            60, pause=0.01)
+        before = len(place.story(event="end"))
+        kind = order[kinds.total()]
+        if kind in ("worker", "supervisor", "both"):
+            found = [pid for pid in up.trees() if _is_supervisor(pid) == (kind == "supervisor")]
+            if not found:  # its pool is just being filled again
+                continue
+            _kill(dice.choice(sorted(found)))
+        if kind in ("scheduler", "both"):
+            up.kill()
+            up = place.up()
+        if kind == "stop":
+            os.kill(up.pid, signal.SIGSTOP)
+            tools.until(lambda: _state(up.pid) == "T")
+            # Workers end what they have; nobody gives them more.
+            tools.until(lambda: not _busy(place, up), 20)
+            os.kill(up.pid, signal.SIGCONT)
+        kinds[kind] += 1
+        pause = 1 if kind in ("worker", "stop") else 3
+    print(dict(kinds))
+    assert place.finished(run, 120) == "SUCCESS", collections.Counter(place.states(run).values())
+    tools.until(lambda: tools.others.leases(place.database) == [])
+    assert up.stop() == 0
+    up.gone()
+    assert kinds.total() >= KILLS * 2 // 3 and kinds["scheduler"] and kinds["worker"]
+    explained(place, run)
+    place.sound()
+
+
+def explained(place, run):
+    """Each task run has one valid success, which the witness saw; each attempt has its reason."""
+    assert set(place.states(run).values()) == {"SUCCESS"}
+    starts = collections.Counter((line["task"], line["attempt"], line["token"])
+                                 for line in place.story(event="start"))
+    ends = {(line["task"], line["attempt"], line["token"]) for line in place.story(event="end")}
+    assert set(starts.values()) == {1}, "an attempt began twice"
+    success = collections.Counter()
+    for each in place.attempts(run):
+        me = (each["task"], each["number"], each["token"])
+        if each["outcome"] == "SUCCESS":
+            success[each["task"]] += 1
+            assert me in ends, me
+        elif each["outcome"] == "FAILED":
+            assert each["code"] in ("SIGNAL_9", "SUPERVISOR", "WORKER"), each
+        else:
+            assert each["outcome"] == "LOST", each
+        starts.pop(me, None)
+    assert not starts, "ran without a record"
+    assert set(success.values()) == {1} and len(success) == TASKS
+    # No attempt began while another of its task run lived: the clock is that of the machine.
+    lines = collections.defaultdict(list)
+    for line in place.story():
+        lines[line["task"]].append(line)
+    for task, story in lines.items():
+        numbers = [line["attempt"] for line in sorted(story, key=lambda line: line["clock"])]
+        assert numbers == sorted(numbers), (task, story)
+
+
+def _is_supervisor(pid):
+    try:
+        return b"_supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _state(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def _busy(place, up):
+    """Whether a handler that lives is between its two lines."""
+    ended = {(line["key"], line["attempt"]) for line in place.story(event="end")}
+    inside = {line["pid"] for line in place.story(event="start")
+              if (line["key"], line["attempt"]) not in ended}
+    return bool(inside.intersection(up.trees()))
+
+
+def _kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
