@@ -24,6 +24,27 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// Looks for the first seed whose story a checker of this name finds wrong, and wants one.
+fn caught_by<Told>(
+    fault: impl std::fmt::Debug,
+    checker: &str,
+    seeds: std::ops::Range<u64>,
+    tell: impl Fn(u64) -> Result<Told, String>,
+) {
+    let mut others = Vec::new();
+    for seed in seeds {
+        match tell(seed) {
+            Err(wrong) if wrong.starts_with(&format!("{checker}:")) => {
+                println!("{fault:?} is caught at seed {seed}");
+                return;
+            }
+            Err(wrong) => others.push(wrong),
+            Ok(_) => {}
+        }
+    }
+    panic!("{fault:?} goes unnoticed by {checker}: {:?}", others.first());
+}
+
 #[test]
 fn worlds_under_faults_keep_every_invariant() {
     let seeds = match number("MAINSPRING_SEED") {

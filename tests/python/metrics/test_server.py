@@ -139,6 +139,17 @@ def test_a_slow_client_is_ended(server, monkeypatch):
         assert ended(silent)
 
 
+def answers_again(server):
+    """It may take a moment until it has seen that others are gone."""
+    end = time.monotonic() + DEADLINE
+    while True:
+        try:
+            assert asked(server)[0].status == 200
+            break
+        except (OSError, http.client.HTTPException):
+            assert time.monotonic() < end
+
+
 def test_there_are_only_so_many_connections(server, monkeypatch):
     monkeypatch.setattr(_metrics_server, "LASTS", 60.0)
     held = [connected(server, b"GET ") for _ in range(_metrics_server.CONNECTIONS)]
@@ -147,13 +158,7 @@ def test_there_are_only_so_many_connections(server, monkeypatch):
             assert ended(one_more)
         held.pop().close()
         # The place is free again as soon as the server has seen that.
-        end = time.monotonic() + DEADLINE
-        while True:
-            try:
-                assert asked(server)[0].status == 200
-                break
-            except (OSError, http.client.HTTPException):
-                assert time.monotonic() < end
+        answers_again(server)
     finally:
         for each in held:
             each.close()
@@ -170,13 +175,7 @@ def test_a_thousand_connections(server):
     finally:
         for each in many:
             each.close()
-    end = time.monotonic() + DEADLINE
-    while True:
-        try:
-            assert asked(server)[0].status == 200
-            break
-        except (OSError, http.client.HTTPException):
-            assert time.monotonic() < end
+    answers_again(server)
     assert len(server._server._until) <= _metrics_server.CONNECTIONS
 
 

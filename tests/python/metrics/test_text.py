@@ -13,6 +13,7 @@ from mainspring._metrics_text import (
     number,
     render,
 )
+from prometheus_client.parser import text_string_to_metric_families
 
 from ._exposition import Wrong, parse
 
@@ -74,10 +75,9 @@ def test_values():
 
 
 def test_another_reader_reads_the_same():
-    parser = pytest.importorskip("prometheus_client.parser")
     text = render(families())
     found = {(sample.name, tuple(sorted(sample.labels.items()))): sample.value
-             for family in parser.text_string_to_metric_families(text)
+             for family in text_string_to_metric_families(text)
              for sample in family.samples}
     assert found == parse(text)
 

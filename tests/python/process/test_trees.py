@@ -65,6 +65,18 @@ FOREST = '''
 '''
 
 
+# Handlers that grow a tree and stay.
+SLEEPERS = '''
+    with ms.Dag("jobs") as dag:
+        for seed in range({first}, {end}):
+            @ms.task(name=f"t{{seed}}", params={{"seed": seed}})
+            def one(seed: int) -> None:
+                note()
+                grow(random.Random(seed), 1)
+                time.sleep(600)
+'''
+
+
 def living(witness):
     """Those of the witness's lines that live: number and start tell a process from a later one."""
     found = []
@@ -256,15 +268,7 @@ def test_an_attempt_whose_supervisor_is_killed_is_lost_and_leaves_nothing(tmp_pa
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_when_the_scheduler_is_killed(tmp_path, database, number):
-    forest(tmp_path, """
-    with ms.Dag("jobs") as dag:
-        for seed in range(60, 64):
-            @ms.task(name=f"t{seed}", params={"seed": seed})
-            def one(seed: int) -> None:
-                note()
-                grow(random.Random(seed), 1)
-                time.sleep(600)
-
+    forest(tmp_path, SLEEPERS.format(first=60, end=64) + """
     if __name__ == "__main__":
         import subprocess
         # Whoever the scheduler forked has a copy of all its sockets.
@@ -293,15 +297,7 @@ def test_nothing_is_left_when_the_scheduler_is_killed(tmp_path, database, number
 
 def test_nothing_is_left_when_scheduler_and_supervisors_are_killed(tmp_path, database):
     """Workers end with their supervisor; what is left of them falls to the next scheduler."""
-    forest(tmp_path, """
-    with ms.Dag("jobs") as dag:
-        for seed in range(70, 73):
-            @ms.task(name=f"t{seed}", params={"seed": seed})
-            def one(seed: int) -> None:
-                note()
-                grow(random.Random(seed), 1)
-                time.sleep(600)
-
+    forest(tmp_path, SLEEPERS.format(first=70, end=73) + """
     if __name__ == "__main__":
         ms.use(database=sys.argv[1])
         dag.run("2024-01-01", executor="process", progress=False)
