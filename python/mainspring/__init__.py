@@ -21,6 +21,8 @@ from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
 from mainspring._dag_schedule import Schedule, schedule
+from mainspring._edge import Asset, Dependency, Offset, asset, days, dep, months, slots, weeks
+from mainspring._enabled import disable, enable
 from mainspring._history import Runs, pool, run, runs, show_versions, sql
 from mainspring._node import Node
 from mainspring._requests import cancel, pause, resume, trigger
@@ -54,6 +56,7 @@ from mainspring import testing  # isort: skip
 __version__ = "0.1.0"
 
 __all__ = [
+    "Asset",
     "Attempt",
     "AttemptCanceled",
     "AttemptTimeout",
@@ -63,11 +66,13 @@ __all__ = [
     "Context",
     "CycleError",
     "Dag",
+    "Dependency",
     "Fail",
     "HandlerError",
     "MainspringError",
     "Node",
     "NotFoundError",
+    "Offset",
     "Problem",
     "Rule",
     "Run",
@@ -80,13 +85,19 @@ __all__ = [
     "TaskRun",
     "Version",
     "__version__",
+    "asset",
     "at",
     "biz_dates",
     "calendar",
     "cancel",
     "context",
     "cron",
+    "days",
+    "dep",
+    "disable",
+    "enable",
     "every",
+    "months",
     "noop",
     "pause",
     "pool",
@@ -99,6 +110,7 @@ __all__ = [
     "schedule",
     "serve",
     "show_versions",
+    "slots",
     "sql",
     "stats",
     "task",
@@ -106,4 +118,5 @@ __all__ = [
     "trigger",
     "use",
     "versions",
+    "weeks",
 ]

@@ -363,6 +363,12 @@ class Asker:
         """
     def versions(self, task: str) -> TaskVersionsDict:
         """All versions of a task, and what was decided about them."""
+    def enable(self, task: str, enabled: bool, by: str | None = None) -> bool:
+        """Disable a task, or enable it again; whether that was otherwise before."""
+
+    def declare(self, asset: str, biz_date: str, by: str | None = None) -> bool:
+        """Declare an asset ready for a business date; whether that was not known before."""
+
     def release(self, task: str, ask: dict[str, Any], by: str | None = None) -> ReleasedDict:
         """Decide {"kind": "promote", "version", "share"} or {"kind": "rollback", "version"}."""
     def answer(self, id: int) -> dict[str, Any] | None:

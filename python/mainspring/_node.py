@@ -128,10 +128,16 @@ class Node(Edges):
         """Return the names of its upstreams; in full where they are of another dag."""
         names = dict(self.upstream)
         for item in several(self.task.options.get("depends_on")):
+            if hasattr(item, "spec") and not isinstance(item, Edges):
+                item = item.spec()
+                if "asset" in item:
+                    names[f"asset {item['asset']}"] = None
+                    continue
             item = item.get("upstream") if isinstance(item, dict) else item
             name = getattr(item, "name", item)
             if isinstance(name, str):
-                names[name if "." in name else f"{self.dag.name}.{name}"] = None
+                names[name if "." in name or name.startswith("@")
+                      else f"{self.dag.name}.{name}"] = None
         return [key.removeprefix(self.dag.name + ".") for key in names]
 
     def __repr__(self) -> str:
@@ -159,7 +165,8 @@ def several(value: "Any") -> "list[Any]":
     """One thing, or several, or none, as a list."""
     if value is None:
         return []
-    return [value] if isinstance(value, (str, dict, Edges)) else list(value)
+    alone = isinstance(value, (str, dict, Edges)) or hasattr(value, "spec")
+    return [value] if alone or hasattr(value, "external") else list(value)
 
 
 def _holds_result(value: "Any") -> bool:

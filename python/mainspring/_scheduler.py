@@ -254,7 +254,17 @@ class Scheduler:
         keys = self._register(core, files)
         if keys is not None:
             return keys
-        return [key for each in files for key in self._register(core, [each], tell=True) or []]
+        # One that waits for a dag of another file is refused until that is there.
+        left, keys, went_on = list(files), [], True
+        while left and went_on:
+            refused = []
+            for each in left:
+                found = self._register(core, [each])
+                keys += found or []
+                refused += [each] if found is None else []
+            went_on, left = len(refused) < len(left), refused
+        return keys + [key for each in left
+                       for key in self._register(core, [each], tell=True) or []]
 
     def _register(self, core: CoreSession, files: list[tuple[str, str, list[dict[str, Any]]]],
                   *, tell: bool = False) -> list[str] | None:

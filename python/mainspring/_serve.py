@@ -49,8 +49,7 @@ def serve(*dags: "Dag", executor: str = "inline", grace: float = 30.0,
     core = _session.open_core(where, "scheduler", leads=SCOPE)
     here = _session.adopt(where, core)
     try:
-        for dag in dags:
-            here.register(dag)
+        here.register(*dags)
         core.serve([(dag.name, handlers_of(here, dag, executor)) for dag in dags])
         with _Stop() as stop:
             while not stop.asked:

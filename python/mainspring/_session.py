@@ -49,17 +49,21 @@ class Session:
         self.core.use_processes(supervisor, worker, workers=self.slots)
         self._has_processes = True
 
-    def register(self, dag: "Dag") -> None:
-        """Store the definition, unless it is what was stored last."""
-        known = self._registered.get(dag.name)
-        if known is not None and known[0] is dag and known[1] == dag.changes:
-            return
-        spec = dag.spec()
-        named = _named_pools(spec)
-        if named:
-            spec = {**spec, **self._known_pools(named)}
-        self.core.register([spec])
-        self._registered[dag.name] = (dag, dag.changes)
+    def register(self, *dags: "Dag") -> None:
+        """Store definitions, unless they are what was stored last. They may wait for each other."""
+        specs, changed = [], []
+        for dag in dags:
+            known = self._registered.get(dag.name)
+            if known is not None and known[0] is dag and known[1] == dag.changes:
+                continue
+            spec = dag.spec()
+            named = _named_pools(spec)
+            specs.append({**spec, **self._known_pools(named)} if named else spec)
+            changed.append(dag)
+        if specs:
+            self.core.register(specs)
+        for dag in changed:
+            self._registered[dag.name] = (dag, dag.changes)
 
     def remove(self, dags: "list[str]") -> None:
         """Forget dags, so that the same one is stored anew when it comes back."""

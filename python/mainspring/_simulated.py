@@ -191,8 +191,7 @@ class World:
         for dag in dags:
             self._dags[dag.name] = dag
         if self._session is not None:
-            for dag in dags:
-                self._session.register(dag)
+            self._session.register(*dags)
             self._session.core.serve([(dag.name, dag.handlers()) for dag in dags])
             self._session.core.advance(self._clock.now)
 

@@ -126,7 +126,8 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
             found[name] = [_code(each) for each in several(value)]
         elif name in _AS_THEY_ARE or name in DURATIONS:
             found[name] = value
-        elif name not in ("labels", "params", "config", "depends_on", "doc", "ext", "schedule"):
+        elif name not in ("labels", "params", "config", "depends_on", "doc", "ext", "schedule",
+                          "produces"):
             found[name] = value
     return found
 
@@ -152,6 +153,8 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
         spec["doc"] = _trimmed(task.__doc__)
     if "labels" in options:
         spec["labels"] = several(options["labels"])
+    if "produces" in options:
+        spec["produces"] = [getattr(each, "name", each) for each in several(options["produces"])]
     problems.extend(node.problems)
     static = dict(node.static)
     for name, value in (options.get("params") or {}).items():
@@ -220,7 +223,13 @@ def _arguments(node: Node, spec: "dict[str, Any]", static: "dict[str, Any]",
 
 def _depend(node: Node, item: "Any", upstream: "dict[str, None]", edges: "list[Any]",
             problems: "list[Problem]") -> None:
-    if isinstance(item, str):
+    if hasattr(item, "spec") and not isinstance(item, Edges):
+        item = item.spec()
+    if hasattr(item, "external"):
+        item = item.ready().spec()
+    if isinstance(item, str) and item.startswith("@"):
+        edges.append(item)
+    elif isinstance(item, str):
         key = item if item.startswith(f"{node.dag.name}.") or "." in item else None
         upstream[key or f"{node.dag.name}.{item}"] = None
     elif isinstance(item, Edges):
@@ -231,7 +240,11 @@ def _depend(node: Node, item: "Any", upstream: "dict[str, None]", edges: "list[A
     elif isinstance(item, dict):
         edge = dict(item)
         if isinstance(edge.get("upstream"), Edges):
-            edge["upstream"] = nodes_of(edge["upstream"], node.dag)[0].key
+            up = edge["upstream"]
+            edge["upstream"] = nodes_of(up, getattr(up, "home", None) or node.dag)[0].key
+        elif isinstance(edge.get("upstream"), str):
+            up = edge["upstream"]
+            edge["upstream"] = up if "." in up or up.startswith("@") else f"{node.dag.name}.{up}"
         edges.append(edge)
     else:
         problems.append(Problem(

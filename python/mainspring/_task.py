@@ -26,7 +26,8 @@ DURATIONS = ("retry_interval", "retry_cap", "timeout", "grace")
 OPTIONS = frozenset((
     "name", "type", "retries", "max_attempts", *DURATIONS, "retry_backoff", "retry_jitter",
     "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool", "slots", "owner",
-    "labels", "category", "resource", "resource_key", "params", "config", "depends_on",
+    "labels", "category", "resource", "resource_key", "produces", "params", "config",
+    "depends_on",
     "version", "doc", "ext", "schedule",
 ))
 
@@ -175,6 +176,7 @@ def task(  # noqa: F811
     category: str | None = None,
     resource: str | None = None,
     resource_key: str | None = None,
+    produces: Any = None,
     params: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
@@ -209,6 +211,7 @@ def task(  # noqa: F811
     category: str | None = None,
     resource: str | None = None,
     resource_key: str | None = None,
+    produces: Any = None,
     params: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
@@ -261,8 +264,11 @@ def task(  # noqa: F811
         Static values for arguments. Text may hold placeholders such as ``${biz_date}``.
     config : dict, optional
         Further values of yours that ``ctx.config`` shows, placeholders filled in.
+    produces : Asset, str or list, optional
+        The assets that are ready when it has succeeded; see :func:`mainspring.asset`.
     depends_on : list, optional
-        What it waits for: tasks, names in this dag, or ``"dag.task"`` elsewhere.
+        What it waits for: tasks, names in this dag, ``"dag.task"`` elsewhere, and what
+        :func:`mainspring.dep` and :meth:`mainspring.Asset.ready` make.
     schedule : str, Rule, Schedule or list, optional
         When it fires by itself, in runs of its own; it is then no part of the dag's timed runs.
         As a dag's ``schedule``.

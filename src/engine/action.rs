@@ -1,7 +1,10 @@
 //! The closed list of what a decision may do: to the world, to the store, and after the commit.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use super::cell::{CellKey, Known};
+use super::edges::Texts;
 use crate::model::{
     AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, RunState, ScheduleId, Skip,
     SkipReason, State, StopReason, TaskRunId, Token,
@@ -44,6 +47,10 @@ pub struct Decision {
     pub stale: Vec<(TaskRunRef, TaskRunId)>,
     /// How far schedules come.
     pub schedules: Vec<ScheduleMove>,
+    /// What was read of runs that edges of other runs look at. Not stored.
+    pub cells: Vec<(CellKey, Known)>,
+    /// Output in files of attempts that end, where an edge looks at that. Not stored.
+    pub texts: Vec<(TaskRunRef, Texts)>,
     /// From now on nothing starts here: an orderly shutdown. Not stored.
     pub interrupting: bool,
 }
@@ -65,6 +72,8 @@ pub struct CreateRun {
     pub plan: PlanRef,
     /// The schedules it comes from.
     pub schedules: Vec<ScheduleId>,
+    /// Tasks that whoever asked for it left out.
+    pub left_out: BTreeSet<u32>,
 }
 
 /// How far a schedule comes: which of its fires are covered now, and by what.

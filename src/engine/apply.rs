@@ -1,11 +1,12 @@
 //! Puts a decision into the world, and refuses what no decision may do.
 
-use super::edges::edge_verdict;
-use super::run::{Live, Run};
+use super::cell::found;
+use super::edges::{Standing, edge_verdict};
+use super::run::{Live, Run, TaskRun};
 use super::{
     CreateRun, Decision, End, LeaseStop, Move, RunMove, ScheduleMove, Start, TaskRunRef, World,
 };
-use crate::model::{RunId, RunState, ScheduleId, State};
+use crate::model::{Progress, RunId, RunState, ScheduleId, State};
 
 /// A decision, or a row, that does not fit the world. The world is not usable any more and must
 /// be read anew; it is a mistake of ours wherever it happens.
@@ -72,8 +73,14 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
         world.pools.entry(pool.clone()).or_default().slots = *slots;
     }
     world.interrupting |= decision.interrupting;
+    for (key, known) in &decision.cells {
+        world.read(key, known);
+    }
     for create in &decision.creates {
         world.create(create)?;
+    }
+    for (at, texts) in &decision.texts {
+        world.change(*at, |task_run| task_run.texts = Some(Box::new(texts.clone())));
     }
     for to in &decision.moves {
         world.take_arrow(to)?;
@@ -113,7 +120,8 @@ impl World {
             return Err(Broken::Run(row.id));
         }
         self.set_next_ids(row.id.0 + 1, row.first_task_run_id.offset(row.task_count).0);
-        self.insert(Run::new(row.clone(), create.plan.0.clone()));
+        let run = Run::new(row.clone(), create.plan.0.clone(), &self.cells);
+        self.insert(run, Some(&create.left_out));
         Ok(())
     }
 
@@ -140,22 +148,33 @@ impl World {
         if started && counts.unmet > 0 {
             return Err(rule(at, "an attempt starts only when every edge holds"));
         }
+        let before = task_run.clone();
         self.change(at, |task_run| task_run.progress = to.clone());
-        self.spread(at, from, to.state);
+        self.spread(at, &before, to);
         Ok(())
     }
 
     /// Tells the dependents of a task run that it has moved.
-    fn spread(&mut self, at: TaskRunRef, from: State, to: State) {
+    fn spread(&mut self, at: TaskRunRef, before: &TaskRun, to: &Progress) {
         let Some(run) = self.runs.get_mut(&at.run) else { return };
-        run.tally.change(from, to);
+        run.tally.change(before.progress.state, to.state);
         let plan = run.plan.clone();
-        for (index, kind) in plan.downstream(at.index) {
-            let (before, after) = (edge_verdict(kind, from), edge_verdict(kind, to));
-            if before != after {
+        let when = (run.row.biz_date, run.row.nominal_at);
+        let texts = before.texts.as_deref();
+        for (index, rule) in plan.downstream(at.index) {
+            let from = edge_verdict(rule, before.standing());
+            let after = edge_verdict(rule, Standing::of(to, texts));
+            if from != after {
                 let at = TaskRunRef { run: at.run, index };
-                self.change(at, |task_run| task_run.counts.change(before, after));
+                self.change(at, |task_run| task_run.counts.change(rule.kind, from, after));
             }
+        }
+        if self.cells.cells.is_empty() {
+            return;
+        }
+        let seen = self.task_run(at).and_then(|task_run| found(at.run, task_run));
+        if let Some(seen) = seen {
+            self.see(&plan, at.index, when, &seen);
         }
     }
 

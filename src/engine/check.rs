@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Plan;
-use super::plan::{in_this_run, local};
 use crate::calendar::Zone;
 use crate::model::spec::{read_dag, with_source};
-use crate::model::{DagDef, EdgeKind, Problem, ScheduleDef, SpecError};
+use crate::model::{DagDef, Problem, ScheduleDef, SpecError};
 
 /// Reads a definition and checks it on every floor: fields, graph, schedules.
 ///
@@ -36,7 +35,7 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         .into_iter()
         // A task with a mistake in its name is not there, but its dependents are right.
         .filter(|problem| !(unread && problem.code == "unknown_upstream"));
-    let tasks = graph.chain(unsupported_edges(dag)).map(|problem| {
+    let tasks = graph.map(|problem| {
         let source = sources.get(&problem.place).copied();
         with_source(problem, source)
     });
@@ -74,35 +73,4 @@ pub fn check_schedule(dag: &str, schedule: &ScheduleDef) -> Vec<Problem> {
         false => Problem { place: format!("{place}.{}", problem.place), ..problem },
     };
     problems.into_iter().map(placed).collect()
-}
-
-/// Edges that a definition may have but that no run waits for yet: a dag that believed in them
-/// would start too early, so they are refused until they work.
-fn unsupported_edges(dag: &DagDef) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for task in &dag.tasks {
-        for edge in &task.dependencies {
-            let what = if local(&dag.key, &edge.upstream).is_none() {
-                "edges to another dag are".to_owned()
-            } else if !in_this_run(edge) {
-                "edges to another period are".to_owned()
-            } else if edge.kind != EdgeKind::Weak
-                && let Some(upstream) = local(&dag.key, &edge.upstream)
-                && (dag.has_own_schedule(upstream) || dag.has_own_schedule(&task.name))
-            {
-                "edges of a task with a schedule of its own are".to_owned()
-            } else if matches!(edge.kind, EdgeKind::OutputMatch | EdgeKind::DataReady) {
-                format!("{} edges are", edge.kind)
-            } else {
-                continue;
-            };
-            let message = format!("{what} not supported yet: `{}`", edge.upstream);
-            let place = format!("{}.{}", dag.key, task.name);
-            problems.push(
-                Problem::new("not_supported_yet", place, message)
-                    .hint("wait for a task of the same run with SUCCESS, COMPLETED or WEAK"),
-            );
-        }
-    }
-    problems
 }

@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 
 use super::Plan;
 use super::action::TaskRunRef;
+use super::cell::{CellKey, Known};
+use super::edges::Texts;
 use crate::model::{
     AttemptRecord, Date, Instant, Missed, NodeId, Outcome, RunId, ScheduleId, StopReason, TaskId,
     Token, Trigger,
@@ -40,6 +42,10 @@ pub enum Event {
         /// Which fires of a pause that ends here are run; none is none of them.
         missed: Option<Missed>,
     },
+    /// What was read of runs that edges of other runs look at: see `World::unread_cells`.
+    Read(Vec<(CellKey, Known)>),
+    /// A task is enabled again: what it left out is run where somebody is blocked by that.
+    Enabled(TaskId),
     /// Slots may be free: start what is first in the queue.
     Dispatch,
     /// Stop a run, or some of its task runs, for good.
@@ -121,6 +127,8 @@ pub struct NewRun {
     pub schedules: Vec<ScheduleId>,
     /// Only these tasks run; the others are SKIPPED from the start. None is all.
     pub only: Option<Vec<u32>>,
+    /// Whether what is disabled runs all the same.
+    pub force: bool,
 }
 
 /// What an executor says of the end of an attempt.
@@ -142,6 +150,8 @@ pub struct Report {
     pub record: AttemptRecord,
     /// False where its thread still runs: its slot stays held until `AttemptReleased`.
     pub released: bool,
+    /// The beginning of its output that is in files, where an edge looks at that.
+    pub texts: Option<Box<Texts>>,
 }
 
 /// A stop that was asked for and has not ended yet.

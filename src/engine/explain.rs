@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::across_words::said;
 use super::edges::edge_verdict;
 use super::{Stop, TaskRunRef, World};
 use crate::model::{Instant, RunId, State, TaskRunId};
@@ -24,6 +25,8 @@ pub struct Explanation {
 pub enum Reason {
     /// These upstreams do not let it go; the first few of them, and how many more.
     Upstreams(Vec<(String, State)>, usize),
+    /// What an edge to another run looks at, and what it says of it.
+    Outside(String),
     /// It is BLOCKED by this failed task, at the root.
     BlockedBy(String, TaskRunId),
     /// A delay is not over.
@@ -74,12 +77,13 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
     let live = task_run.live.as_ref();
     match progress.state {
         State::Pending | State::Blocked if task_run.counts.unmet > 0 => {
-            if let Some(root) = progress.blocked_by {
-                let name = run.index_of(root).and_then(|index| run.task(index));
-                let name = name.map_or_else(String::new, |task| task.def.name.clone());
+            let root = progress.blocked_by.and_then(|root| Some((root, run.index_of(root)?)));
+            if let Some((root, index)) = root {
+                let name = run.task(index).map_or_else(String::new, |task| task.def.name.clone());
                 reasons.push(Reason::BlockedBy(name, root));
             }
-            reasons.push(upstreams(run, at.index));
+            reasons.extend(upstreams(run, at.index));
+            reasons.extend(said(world, run, at.index, now).into_iter().map(Reason::Outside));
         }
         State::Running => {
             reasons.extend(live.map(|live| Reason::Attempt {
@@ -108,15 +112,15 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
     Some(Explanation { task: task.def.name.clone(), run: at.run, state: progress.state, reasons })
 }
 
-fn upstreams(run: &super::Run, index: u32) -> Reason {
+fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
     let mut named = Vec::new();
     let mut more = 0;
-    for (upstream, kind) in run.plan.upstream(index) {
+    for (upstream, rule) in run.plan.upstream(index) {
         let (Some(task_run), Some(task)) = (run.get(upstream), run.task(upstream)) else {
             continue;
         };
         let state = task_run.progress.state;
-        if edge_verdict(kind, state).lets_go() {
+        if edge_verdict(rule, task_run.standing()).lets_go() {
             continue;
         }
         if named.len() < NAMED {
@@ -125,7 +129,7 @@ fn upstreams(run: &super::Run, index: u32) -> Reason {
             more += 1;
         }
     }
-    Reason::Upstreams(named, more)
+    (!named.is_empty()).then_some(Reason::Upstreams(named, more))
 }
 
 impl World {
@@ -158,6 +162,7 @@ impl fmt::Display for Reason {
                 }
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
+            Reason::Outside(text) => f.write_str(text),
             Reason::BlockedBy(task, id) => write!(f, "blocked by {task} (task run {id})"),
             Reason::WaitsUntil(at, Some(code)) => write!(f, "tried again at {at} after {code}"),
             Reason::WaitsUntil(at, None) => write!(f, "waits until {at}"),

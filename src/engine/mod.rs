@@ -4,8 +4,10 @@
 //! and `action` are the two closed lists: all that may happen, and all that may be done about it.
 //! `explain` says why a task run is where it is, from the same functions.
 
+mod across_words;
 mod action;
 mod apply;
+mod cell;
 mod check;
 mod decide;
 mod edges;
@@ -17,8 +19,10 @@ mod plan;
 mod preview;
 mod run;
 mod schedule;
+mod see;
 mod served;
 mod texts;
+mod upstream;
 mod versions;
 mod world;
 
@@ -27,18 +31,22 @@ pub use action::{
     TaskRunRef,
 };
 pub use apply::{Broken, apply};
+pub use cell::{Absence, CellAt, CellKey, Found, Known, Why};
 pub use check::{check_definition, check_schedule};
 pub use decide::{Refusal, decide};
-pub use edges::{Verdict, edge_verdict};
+pub use edges::{
+    EdgeRule, LONGEST_TEXT, Pattern, Standing, Texts, Verdict, edge_verdict, skip_codes,
+};
 pub use event::{Event, NewRun, Report, RerunWhat, Stop};
 pub use explain::{Explanation, Reason, explain};
 pub use fill::{Filled, Filling, MASK, Times, fill};
 pub use moment::{Asked, Moment, When, entry, rule};
-pub use plan::{Plan, PlannedTask};
+pub use plan::{Across, DATA, Plan, PlannedTask, READY};
 pub use preview::{Preview, PreviewText, preview};
 pub use run::{Live, Run, TaskRun};
 pub use schedule::{Bound, Scheduled};
 pub use served::Served;
 pub use texts::{has_texts, results_asked};
+pub use upstream::{Origin, Upstream};
 pub use versions::{Candidate, Plans, takes};
 pub use world::World;

@@ -104,6 +104,11 @@ impl When {
         Moment { nominal_at: fire.at, biz_date, interval: self.interval(fire.at, biz_date) }
     }
 
+    /// The business date that a nominal date has where there is no schedule.
+    pub(super) fn date_without_schedule(&self, date: Date) -> Date {
+        self.shifted(date)
+    }
+
     fn shifted(&self, date: Date) -> Date {
         self.offset.of_date(date).unwrap_or(date)
     }
@@ -207,7 +212,7 @@ pub fn entry(written: &TimeRule) -> Result<Entry, SpecError> {
     Ok(Entry { rule: rule(written)?, start: written.start_date, end: written.end_date, open })
 }
 
-fn biz_rule(offset: BizOffset, open: Option<Arc<BusinessCalendar>>) -> BizRule {
+pub(super) fn biz_rule(offset: BizOffset, open: Option<Arc<BusinessCalendar>>) -> BizRule {
     match (offset, open) {
         (BizOffset::Days(days), _) => BizRule::Days(days),
         (BizOffset::Workdays(days), Some(calendar)) => BizRule::Workdays(days, calendar),

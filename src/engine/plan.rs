@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::edges::EdgeRule;
 use crate::graph::{self, Graph};
 use crate::model::{
-    DagDef, DagId, Dependency, EdgeKind, Problem, SpecError, TaskDef, TaskId, TaskVersionId,
+    ASSET, DagDef, DagId, Dependency, EdgeKind, OffsetUnit, Problem, SpecError, TaskDef, TaskId,
+    TaskVersionId, Which,
 };
 
 /// The tasks of a run and the edges among them; shared by all runs of the same versions.
@@ -19,9 +21,43 @@ pub struct Plan {
     pub tasks: Vec<PlannedTask>,
     /// Who waits for whom, in indexes of `tasks`.
     pub graph: Graph,
-    /// Kind of each edge, by the edge id that `graph` carries.
-    pub edge_kinds: Vec<EdgeKind>,
+    /// Rule of each edge, by the edge id that `graph` carries.
+    pub rules: Vec<EdgeRule>,
+    /// The names under which other runs look at each task: its full key first, then whose data it
+    /// makes ready, and its assets.
+    pub names: Vec<Vec<Arc<str>>>,
+    /// Edges of each task to other runs; none of them is WEAK.
+    pub across: Vec<Vec<Across>>,
 }
+
+/// An edge to the runs of a task for other dates, in other dags, or of a schedule of its own; or to
+/// an asset.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Across {
+    /// Full key of the upstream, or `@` and the name of an asset.
+    pub upstream: Arc<str>,
+    /// How it judges each of the upstream's task runs.
+    pub rule: EdgeRule,
+    /// First period, relative to the dependent's; negative is earlier.
+    pub from: i32,
+    /// Last period.
+    pub to: i32,
+    /// Unit of both.
+    pub unit: OffsetUnit,
+    /// Which of several upstream runs of a period count.
+    pub which: Which,
+    /// Whether it names a task, whose success it needs besides the asset being ready.
+    pub needs_task: bool,
+}
+
+/// What a probe that looks whether a task's data is ready has behind the name of that task.
+pub const READY: &str = "_ready";
+
+/// What stands behind the key of a task where its data is meant: of its probe, if it has one.
+pub const DATA: &str = "#ready";
+
+/// The type of a task that looks whether data is ready.
+pub const PROBE: &str = "probe";
 
 /// One task of a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +68,8 @@ pub struct PlannedTask {
     pub version_id: TaskVersionId,
     /// Its definition.
     pub def: Arc<TaskDef>,
+    /// Whether it runs; what is disabled is skipped when a run is made.
+    pub enabled: bool,
 }
 
 impl Plan {
@@ -51,19 +89,63 @@ impl Plan {
         let index: BTreeMap<&str, u32> =
             defs.iter().map(|def| def.name.as_str()).zip(0u32..).collect();
         let mut edges = Vec::new();
-        let mut edge_kinds = Vec::new();
+        let mut rules = Vec::new();
+        let mut across = Vec::with_capacity(tasks.len());
         for (down, def) in (0u32..).zip(&defs) {
-            for edge in def.dependencies.iter().filter(|edge| in_this_run(edge)) {
-                let up = local(dag, &edge.upstream).and_then(|name| index.get(name));
-                if let Some(&up) = up {
-                    edges.push((up, down));
-                    edge_kinds.push(edge.kind);
+            let mut outside = Vec::new();
+            for edge in &def.dependencies {
+                let named = local(dag, &edge.upstream).and_then(|name| index.get(name).copied());
+                let is_data = edge.kind == EdgeKind::DataReady;
+                let up = named.filter(|_| edge.is_here()).map(|up| match is_data {
+                    true => ready_task(&defs, &index, up),
+                    false => up,
+                });
+                // An asset may be declared from outside too, which is no task of this run.
+                let asset =
+                    up.filter(|_| is_data).and_then(|up| defs[up as usize].produces.first());
+                match (up, asset) {
+                    (_, Some(asset)) => {
+                        outside.push(Across::of(edge, format!("{ASSET}{asset}"), true));
+                    }
+                    (Some(up), None) => {
+                        edges.push((up, down));
+                        rules.push(EdgeRule::of(edge));
+                    }
+                    (None, None) if edge.kind != EdgeKind::Weak => {
+                        outside.push(Across::plain(edge))
+                    }
+                    (None, None) => {}
                 }
             }
+            across.push(outside);
         }
         let graph = Graph::new(tasks.len(), &edges)
             .map_err(|error| Problem::new("bad_graph", dag, error.to_string()))?;
-        Ok(Plan { dag_id, dag: dag.to_owned(), tasks, graph, edge_kinds })
+        let names = (0u32..).zip(&defs).map(|(at, def)| {
+            let probed = def.name.strip_suffix(READY).filter(|_| def.kind == PROBE);
+            // A task with a probe does not say itself that its data is ready.
+            let whose = match probed {
+                Some(probed) => Some(probed),
+                None if ready_task(&defs, &index, at) == at => Some(def.name.as_str()),
+                None => None,
+            };
+            let assets = def.produces.iter().map(|asset| format!("{ASSET}{asset}"));
+            let ready = whose.map(|name| format!("{dag}.{name}{DATA}"));
+            let key = [format!("{dag}.{}", def.name)];
+            key.into_iter().chain(ready).chain(assets).map(Into::into).collect()
+        });
+        let names = names.collect();
+        Ok(Plan { dag_id, dag: dag.to_owned(), tasks, graph, rules, names, across })
+    }
+
+    /// Full key of a task.
+    pub fn key(&self, index: u32) -> Option<&Arc<str>> {
+        self.names.get(index as usize)?.first()
+    }
+
+    /// The edges of a task to other runs.
+    pub fn across(&self, index: u32) -> &[Across] {
+        self.across.get(index as usize).map_or(&[], Vec::as_slice)
     }
 
     /// What is wrong with the edges of a dag: `duplicate_task`, `unknown_upstream`, `cycle`.
@@ -83,7 +165,7 @@ fn check_edges(dag: &str, tasks: &[&TaskDef]) -> Vec<Problem> {
         for edge in &task.dependencies {
             let Some(upstream) = local(dag, &edge.upstream) else { continue };
             // Nothing can wait for its own run, however weakly.
-            let itself = upstream == task.name && in_this_run(edge);
+            let itself = upstream == task.name && edge.is_here();
             // The cycle check is not about the others, but their upstreams must be there too.
             let judged = edge.can_close_a_cycle() || itself || !known.contains(upstream);
             if judged && seen.insert(upstream) {
@@ -99,7 +181,33 @@ pub(super) fn local<'k>(dag: &str, key: &'k str) -> Option<&'k str> {
     key.strip_prefix(dag)?.strip_prefix('.')
 }
 
-/// Whether the edge looks at the run's own period and no other.
-pub(super) fn in_this_run(edge: &Dependency) -> bool {
-    (edge.offset_from, edge.offset_to) == (0, 0)
+/// Who says that the data of a task is ready: its probe, if it has one.
+fn ready_task(defs: &[&TaskDef], index: &BTreeMap<&str, u32>, task: u32) -> u32 {
+    let name = format!("{}{READY}", defs[task as usize].name);
+    let probe = index.get(name.as_str()).copied();
+    probe.filter(|probe| defs[*probe as usize].kind == PROBE).unwrap_or(task)
+}
+
+impl Across {
+    /// An edge as it is defined.
+    pub(super) fn plain(edge: &Dependency) -> Across {
+        let needs_task = edge.asset().is_none();
+        let upstream = match edge.kind {
+            EdgeKind::DataReady if needs_task => format!("{}{DATA}", edge.upstream),
+            _ => edge.upstream.clone(),
+        };
+        Across::of(edge, upstream, needs_task)
+    }
+
+    fn of(edge: &Dependency, upstream: String, needs_task: bool) -> Across {
+        Across {
+            upstream: upstream.into(),
+            rule: EdgeRule::of(edge),
+            from: edge.offset_from,
+            to: edge.offset_to,
+            unit: edge.offset_unit,
+            which: edge.which,
+            needs_task,
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::edges::{Counts, edge_verdict};
+use super::cell::{Cells, Votes};
+use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
 use super::{Plan, PlannedTask, Stop};
 use crate::model::{
     EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId, TaskRunRow,
@@ -32,6 +33,10 @@ pub struct TaskRun {
     /// The lease that it holds, if it does.
     pub live: Option<Live>,
     pub(super) counts: Counts,
+    /// What the runs say that each edge to other runs looks at.
+    pub(super) votes: Vec<Votes>,
+    /// What of its output is in files, where an edge looks at that.
+    pub(super) texts: Option<Box<Texts>>,
 }
 
 /// A lease: an attempt that is live, or one that ended and whose thread still runs.
@@ -57,16 +62,18 @@ pub struct Live {
 
 impl Run {
     /// A run that was just made: everything PENDING.
-    pub(super) fn new(row: RunRow, plan: Arc<Plan>) -> Run {
+    pub(super) fn new(row: RunRow, plan: Arc<Plan>, cells: &Cells) -> Run {
         let task_runs = (0..row.task_count)
             .map(|index| TaskRun {
                 id: row.first_task_run_id.offset(index),
                 progress: Progress::default(),
                 live: None,
                 counts: Counts::default(),
+                votes: Vec::new(),
+                texts: None,
             })
             .collect();
-        Run::with(row, false, plan, task_runs)
+        Run::with(row, false, plan, task_runs, cells)
     }
 
     /// A run with these task runs, in the order of the plan; derives the rest.
@@ -75,17 +82,23 @@ impl Run {
         cancel_requested: bool,
         plan: Arc<Plan>,
         task_runs: Vec<TaskRun>,
+        cells: &Cells,
     ) -> Run {
         let mut run = Run { row, cancel_requested, plan, task_runs, tally: Tally::default() };
         for index in 0..run.task_runs.len() as u32 {
             let mut counts = Counts::default();
-            for (upstream, kind) in run.plan.upstream(index) {
+            for (upstream, rule) in run.plan.upstream(index) {
                 if let Some(task_run) = run.get(upstream) {
-                    counts.add(edge_verdict(kind, task_run.progress.state));
+                    counts.add(rule.kind, edge_verdict(rule, task_run.standing()));
                 }
+            }
+            let votes = cells.votes(&run, index);
+            for (edge, votes) in run.plan.across(index).iter().zip(&votes) {
+                counts.add_outside(edge.rule.kind, votes.verdict());
             }
             if let Some(task_run) = run.task_runs.get_mut(index as usize) {
                 task_run.counts = counts;
+                task_run.votes = votes;
                 run.tally.add(task_run.progress.state);
             }
         }
@@ -118,27 +131,52 @@ impl Run {
         (index < self.row.task_count).then_some(index)
     }
 
+    /// Whether a task run goes on by itself when something outside of its run is repaired: it is
+    /// blocked by another run, or by a task that is disabled.
+    pub(super) fn may_go_on(&self, task_run: &TaskRun) -> bool {
+        let is_outside = |root: Option<TaskRunId>| match root.map(|root| self.index_of(root)) {
+            None | Some(None) => true,
+            Some(Some(index)) => self
+                .get(index)
+                .is_some_and(|root| matches!(root.progress.state, State::Skipped | State::Blocked)),
+        };
+        task_run.progress.state == State::Blocked && is_outside(task_run.progress.blocked_by)
+    }
+
     /// The task at an index.
     pub(super) fn task(&self, index: u32) -> Option<&PlannedTask> {
         self.plan.tasks.get(index as usize)
     }
 }
 
+impl TaskRun {
+    /// What edges see of it.
+    pub fn standing(&self) -> Standing<'_> {
+        Standing::of(&self.progress, self.texts.as_deref())
+    }
+}
+
 impl Plan {
-    /// The upstreams of a task with the kinds of the edges to them.
-    pub fn upstream(&self, index: u32) -> impl Iterator<Item = (u32, EdgeKind)> {
+    /// The upstreams of a task with the rules of the edges to them.
+    pub fn upstream(&self, index: u32) -> impl Iterator<Item = (u32, &EdgeRule)> {
         let edges = self.graph.upstream(index).iter().zip(self.graph.upstream_edges(index));
-        edges.map(|(node, edge)| (*node, self.kind(*edge)))
+        edges.map(|(node, edge)| (*node, self.rule(*edge)))
     }
 
-    /// The dependents of a task with the kinds of the edges to them.
-    pub fn downstream(&self, index: u32) -> impl Iterator<Item = (u32, EdgeKind)> {
+    /// The dependents of a task with the rules of the edges to them.
+    pub fn downstream(&self, index: u32) -> impl Iterator<Item = (u32, &EdgeRule)> {
         let edges = self.graph.downstream(index).iter().zip(self.graph.downstream_edges(index));
-        edges.map(|(node, edge)| (*node, self.kind(*edge)))
+        edges.map(|(node, edge)| (*node, self.rule(*edge)))
     }
 
-    fn kind(&self, edge: u32) -> EdgeKind {
-        self.edge_kinds.get(edge as usize).copied().unwrap_or(EdgeKind::Success)
+    /// Whether an edge inside the run looks for a pattern in the output of a task.
+    pub fn is_matched(&self, index: u32) -> bool {
+        self.downstream(index).any(|(_, rule)| rule.kind == EdgeKind::OutputMatch)
+    }
+
+    fn rule(&self, edge: u32) -> &EdgeRule {
+        static FALLBACK: EdgeRule = EdgeRule::of_kind(EdgeKind::Success);
+        self.rules.get(edge as usize).unwrap_or(&FALLBACK)
     }
 
     /// The rows of the task runs that a new run of this plan has, all PENDING.
@@ -209,9 +247,16 @@ impl Tally {
         State::ALL.iter().filter(|state| of(**state)).map(|state| self.of(*state)).sum()
     }
 
-    /// The state of the run that these task runs make.
-    pub fn run_state(&self, cancel_requested: bool) -> RunState {
-        if self.sum(State::can_move) > 0 {
+    /// Whether nothing is READY, RUNNING or in a delay, while something is BLOCKED: what is PENDING
+    /// may be waiting for that alone.
+    pub fn may_be_stuck(&self) -> bool {
+        self.of(State::Blocked) > 0 && self.sum(State::can_move) == self.of(State::Pending)
+    }
+
+    /// The state of the run that these task runs make. `stuck`: what is PENDING waits for nothing
+    /// but what is BLOCKED.
+    pub fn run_state(&self, cancel_requested: bool, stuck: bool) -> RunState {
+        if self.sum(State::can_move) > 0 && !stuck {
             RunState::Running
         } else if self.sum(|state| !matches!(state, State::Success | State::Skipped)) == 0 {
             RunState::Success

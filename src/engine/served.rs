@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::cell::Found;
+use super::edges::Verdict;
+use super::plan::local;
 use super::schedule::Scheduled;
-use super::{Candidate, Plan, PlannedTask, Plans, When};
+use super::{Across, Candidate, Plan, PlannedTask, Plans, When};
 use crate::calendar::Entry;
 use crate::model::{
-    DagDef, DagId, Date, Problem, ScheduleDef, ScheduleId, SpecError, Target, TaskId,
+    DagDef, DagId, Date, Dependency, EdgeKind, Problem, ScheduleDef, ScheduleId, SpecError, Target,
+    TaskId,
 };
 
 /// A dag that is served.
@@ -20,6 +24,8 @@ pub struct Served {
     /// How many of its runs may be live at once.
     pub max_active_runs: u32,
     targets: BTreeMap<Option<TaskId>, (Plans, When)>,
+    /// The edge to another dag whose upstream makes its runs, where it has no schedule.
+    follows: Option<Across>,
 }
 
 impl Served {
@@ -47,7 +53,21 @@ impl Served {
             let plans = Plans::new(dag, &def.key, vec![task.clone()], candidates)?;
             targets.insert(Some(task.task_id), (plans, when(of_task)?));
         }
-        Ok(Served { dag, key: def.key.clone(), max_active_runs: def.max_active_runs, targets })
+        let follows = if schedules.is_empty() { follows(&def.key, tasks) } else { None };
+        let (key, max_active_runs) = (def.key.clone(), def.max_active_runs);
+        Ok(Served { dag, key, max_active_runs, targets, follows })
+    }
+
+    /// The upstream in another dag, or the asset, whose end makes its runs: that of the first edge
+    /// in the author's order that looks at its own period.
+    pub fn follows(&self) -> Option<&Arc<str>> {
+        self.follows.as_ref().map(|edge| &edge.upstream)
+    }
+
+    /// Whether the edge to the upstream that it follows holds where that stands so.
+    pub(super) fn is_let_go_by(&self, upstream: &Arc<str>, found: &Found) -> bool {
+        let edge = self.follows.as_ref().filter(|edge| edge.upstream == *upstream);
+        edge.is_some_and(|edge| found.verdict(edge) == Verdict::Holds)
     }
 
     /// What a target runs for a business date.
@@ -71,6 +91,14 @@ impl Served {
     }
 }
 
+fn follows(dag: &str, tasks: &[PlannedTask]) -> Option<Across> {
+    let edges = tasks.iter().flat_map(|task| &task.def.dependencies);
+    let other = |edge: &&Dependency| {
+        edge.kind != EdgeKind::Weak && edge.is_here() && local(dag, &edge.upstream).is_none()
+    };
+    edges.into_iter().find(other).map(Across::plain)
+}
+
 fn of_dag(dag: DagId) -> std::ops::RangeInclusive<(DagId, ScheduleId)> {
     (dag, ScheduleId(i64::MIN))..=(dag, ScheduleId(i64::MAX))
 }
@@ -81,8 +109,8 @@ impl PartialEq for Served {
         let plans = |each: &Served| -> Vec<(Option<TaskId>, Plans)> {
             each.targets.iter().map(|(task, (plans, _))| (*task, plans.clone())).collect()
         };
-        (self.dag, &self.key, self.max_active_runs)
-            == (other.dag, &other.key, other.max_active_runs)
+        (self.dag, &self.key, self.max_active_runs, &self.follows)
+            == (other.dag, &other.key, other.max_active_runs, &other.follows)
             && plans(self) == plans(other)
     }
 }
@@ -92,6 +120,9 @@ impl super::World {
     pub fn serve(&mut self, served: Served, schedules: Vec<Scheduled>) {
         let dag = served.dag;
         let earlier = self.unserve(dag);
+        if let Some(upstream) = served.follows() {
+            self.followers.insert((Arc::clone(upstream), dag));
+        }
         self.served.insert(dag, served);
         for schedule in schedules {
             let schedule = match earlier.get(&schedule.id) {
@@ -104,7 +135,9 @@ impl super::World {
 
     /// The schedules of a dag are fired here no more; gives back how far they had come.
     pub fn unserve(&mut self, dag: DagId) -> BTreeMap<ScheduleId, Scheduled> {
-        self.served.remove(&dag);
+        if let Some(upstream) = self.served.remove(&dag).and_then(|was| was.follows().cloned()) {
+            self.followers.remove(&(upstream, dag));
+        }
         let ids: Vec<ScheduleId> =
             self.schedules_of.range(of_dag(dag)).map(|(_, id)| *id).collect();
         ids.into_iter().filter_map(|id| Some((id, self.take_schedule(id)?))).collect()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::plan::{in_this_run, local};
+use super::plan::local;
 use crate::calendar::{Outside, Template};
 use crate::graph::Nearest;
 use crate::model::{DagDef, EdgeKind, Problem, SpecError, TaskDef};
@@ -210,7 +210,7 @@ fn first(key: &str) -> &str {
 /// Tasks of the same run that this one waits for.
 pub(super) fn upstreams_of<'a>(dag: &str, task: &'a TaskDef) -> BTreeSet<&'a str> {
     (task.dependencies.iter())
-        .filter(|edge| in_this_run(edge) && edge.kind != EdgeKind::Weak)
+        .filter(|edge| edge.is_here() && edge.kind != EdgeKind::Weak)
         .filter_map(|edge| local(dag, &edge.upstream))
         .collect()
 }

@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apply::Broken;
+use super::cell::{CellKey, Cells, found};
+use super::edges::Texts;
 use super::run::{Live, Run, TaskRun};
 use super::{Plan, Scheduled, Served, TaskRunRef};
 use crate::model::{
-    DagId, Instant, LeaseRow, NodeId, RunId, RunRow, RunState, ScheduleId, ScopeId, State,
-    TaskRunId, TaskRunRow, TimedKey,
+    DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, RunState, ScheduleId, ScopeId,
+    State, TaskRunId, TaskRunRow, TimedKey,
 };
 
 /// What a decision is made from.
@@ -39,6 +41,12 @@ pub struct World {
     pub(super) timers: BTreeSet<(Instant, TaskRunRef)>,
     /// Task runs with a lease.
     pub(super) leased: BTreeSet<TaskRunRef>,
+    /// What edges to other runs look at.
+    pub(super) cells: Cells,
+    /// Served dags without a schedule, by the upstream whose end makes their runs.
+    pub(super) followers: BTreeSet<(Arc<str>, DagId)>,
+    /// Output in files of task runs that are about to be loaded.
+    pub(super) texts: BTreeMap<TaskRunId, Texts>,
     /// An orderly shutdown is under way: nothing starts any more.
     pub(super) interrupting: bool,
 }
@@ -83,6 +91,9 @@ impl World {
             pools: BTreeMap::from([(None, default)]),
             timers: BTreeSet::new(),
             leased: BTreeSet::new(),
+            cells: Cells::default(),
+            followers: BTreeSet::new(),
+            texts: BTreeMap::new(),
             interrupting: false,
         }
     }
@@ -130,22 +141,90 @@ impl World {
                     .map(|lease| Live::from_row(lease, &task_run.progress, task)),
                 progress: task_run.progress,
                 counts: Default::default(),
+                votes: Vec::new(),
+                texts: self.texts.remove(&task_run.id).map(Box::new),
             })
             .collect();
         if !leases.is_empty() {
             return Err(wrong);
         }
         self.remove(row.id);
-        self.insert(Run::with(row, cancel_requested, plan, loaded));
+        let run = Run::with(row, cancel_requested, plan, loaded, &self.cells);
+        self.insert(run, None);
         Ok(())
     }
 
-    /// Lets go of a run that has ended. One whose slots are still held stays: false.
+    /// What of the output of a task run is in files; said before the run is loaded.
+    pub fn know_texts(&mut self, task_run: TaskRunId, texts: Texts) {
+        self.texts.insert(task_run, texts);
+    }
+
+    /// Cells that are looked at and were not read yet.
+    pub fn unread_cells(&self) -> impl Iterator<Item = &CellKey> {
+        self.cells.unread.iter()
+    }
+
+    /// Whether a dag is served whose runs the end of an upstream makes.
+    pub fn has_followers(&self) -> bool {
+        !self.followers.is_empty()
+    }
+
+    /// All cells that are looked at.
+    pub fn cells(&self) -> impl Iterator<Item = &CellKey> {
+        self.cells.cells.keys()
+    }
+
+    /// Whether an edge looks for a pattern in the results of a cell, and in what its runs printed.
+    pub fn wants_texts(&self, key: &CellKey) -> (bool, bool) {
+        let watchers = self.cells.cells.get(key).into_iter().flat_map(|cell| &cell.watchers);
+        let edges = watchers.filter_map(|(at, edge)| {
+            self.runs.get(&at.run)?.plan.across(at.index).get(*edge as usize)
+        });
+        edges.filter(|edge| edge.rule.kind == EdgeKind::OutputMatch).fold((false, false), |w, e| {
+            let is_result = e.rule.match_on == crate::model::MatchOn::Result;
+            (w.0 || is_result, w.1 || !is_result)
+        })
+    }
+
+    /// Whether an edge looks at what a task run prints, or at its result as a text.
+    pub fn is_matched(&self, at: TaskRunRef) -> bool {
+        let Some(run) = self.run(at.run) else { return false };
+        run.plan.is_matched(at.index)
+            || (self.cells_of(run, at.index))
+                .any(|(_, edge)| edge.rule.kind == EdgeKind::OutputMatch)
+    }
+
+    /// The task runs of other runs that look at a task run.
+    pub(super) fn watchers<'w>(
+        &'w self,
+        run: &Run,
+        index: u32,
+    ) -> impl Iterator<Item = TaskRunRef> + use<'w> {
+        self.cells_of(run, index).map(|(watcher, _)| watcher).collect::<Vec<_>>().into_iter()
+    }
+
+    /// The edges of other runs that look at a task run.
+    fn cells_of<'w>(
+        &'w self,
+        run: &Run,
+        index: u32,
+    ) -> impl Iterator<Item = (TaskRunRef, &'w super::Across)> {
+        let (date, at) = (run.row.biz_date, run.row.nominal_at);
+        let names = run.plan.names.get(index as usize).cloned().unwrap_or_default();
+        let keys = names.into_iter().flat_map(move |name| self.cells.of(&name, date, at));
+        let cells = keys.filter_map(|key| self.cells.cells.get(&key));
+        cells.flat_map(|cell| &cell.watchers).filter_map(|(watcher, edge)| {
+            let plan = &self.run(watcher.run)?.plan;
+            Some((*watcher, plan.across(watcher.index).get(*edge as usize)?))
+        })
+    }
+
+    /// Lets go of a run that has ended. One whose slots are still held stays, and so does one that
+    /// goes on by itself when something outside of it is repaired: false.
     pub fn forget(&mut self, run: RunId) -> bool {
-        let held = self
-            .runs
-            .get(&run)
-            .is_some_and(|run| run.task_runs.iter().any(|task_run| task_run.live.is_some()));
+        let held = self.runs.get(&run).is_some_and(|run| {
+            run.task_runs.iter().any(|task_run| task_run.live.is_some() || run.may_go_on(task_run))
+        });
         if !held {
             self.remove(run);
         }
@@ -234,8 +313,10 @@ impl World {
         task.map_or(0, |task| task.def.policy.slots)
     }
 
-    pub(super) fn insert(&mut self, run: Run) {
+    /// A run is here from now on. `left_out`: what of it does not count as a run of its task.
+    pub(super) fn insert(&mut self, run: Run, left_out: Option<&BTreeSet<u32>>) {
         let id = run.row.id;
+        self.be_found(&run, left_out);
         if let Some(key) = run.row.timed_key() {
             self.timed.insert(key, id);
         }
@@ -248,6 +329,35 @@ impl World {
             let at = TaskRunRef { run: id, index };
             let keys = self.keys(at);
             self.put(at, &keys);
+            self.watch(at, true);
+        }
+    }
+
+    /// The edges of a task run to other runs look at their cells from now on, or no more.
+    fn watch(&mut self, at: TaskRunRef, to: bool) {
+        let Some(run) = self.runs.get(&at.run) else { return };
+        if run.plan.across(at.index).is_empty() {
+            return;
+        }
+        let (plan, when) = (Arc::clone(&run.plan), (run.row.biz_date, run.row.nominal_at));
+        match to {
+            true => self.cells.watch(at, &plan, when),
+            false => self.cells.unwatch(at, &plan, when),
+        }
+    }
+
+    /// A run that comes in is seen by the edges that look at its tasks.
+    fn be_found(&mut self, run: &Run, left_out: Option<&BTreeSet<u32>>) {
+        if self.cells.cells.is_empty() {
+            return;
+        }
+        for (index, task_run) in (0u32..).zip(&run.task_runs) {
+            if left_out.is_some_and(|out| out.contains(&index)) {
+                continue;
+            }
+            if let Some(found) = found(run.row.id, task_run) {
+                self.see(run.plan.as_ref(), index, (run.row.biz_date, run.row.nominal_at), &found);
+            }
         }
     }
 
@@ -255,6 +365,7 @@ impl World {
         let count = self.runs.get(&id).map_or(0, |run| run.task_runs.len() as u32);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
+            self.watch(at, false);
             let keys = self.keys(at);
             self.take(at, &keys);
         }
@@ -368,6 +479,7 @@ fn due_at(task_run: &TaskRun) -> Option<Instant> {
         return live.stop.map(|stop| stop.give_up_at).or(live.timeout_at);
     }
     match progress.state {
+        State::Pending | State::Blocked if counts.skips > 0 => AT_ONCE,
         State::Pending if counts.broken > 0 => AT_ONCE,
         State::Blocked if counts.broken == 0 => AT_ONCE,
         State::Ready | State::RetryWait if counts.unmet > 0 => AT_ONCE,

@@ -11,6 +11,9 @@ use serde_json::Value;
 use super::words::words;
 use super::{BizOffset, Param, ScheduleDef};
 
+/// What stands before the name of an asset in the upstream of an edge. No task has such a name.
+pub const ASSET: char = '@';
+
 /// A named group of tasks whose runs belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DagDef {
@@ -65,6 +68,9 @@ pub struct TaskDef {
     /// Words to find it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// The assets that are ready for a business date when it has succeeded for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub produces: Vec<String>,
     /// Its category, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
@@ -150,6 +156,30 @@ words! {
     }
 }
 
+words! {
+    /// Which output of the upstream an OUTPUT_MATCH edge looks at.
+    #[derive(Default)]
+    pub enum MatchOn {
+        /// The returned value as JSON text.
+        #[default]
+        Result = "result", 0;
+        /// What was printed, the first mebibyte of it.
+        Stdout = "stdout", 1;
+    }
+}
+
+words! {
+    /// What an edge makes of an upstream that is SKIPPED.
+    pub enum OnSkip {
+        /// It holds.
+        Satisfied = "satisfied", 0;
+        /// The dependent is skipped too.
+        Skip = "skip", 1;
+        /// The dependent is BLOCKED.
+        Block = "block", 2;
+    }
+}
+
 /// An edge of a task version. Negative offsets are earlier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
@@ -170,6 +200,22 @@ pub struct Dependency {
     /// Pattern of an OUTPUT_MATCH edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// Which output that looks at.
+    #[serde(default, skip_serializing_if = "is_result")]
+    pub match_on: MatchOn,
+    /// What a skipped upstream means; none is the rule of the kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_skip: Option<OnSkip>,
+    /// How long after the run was made a COMPLETED edge waits at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_up_to_ms: Option<i64>,
+    /// Whether the asset comes from elsewhere: no task of ours makes it ready.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub external: bool,
+}
+
+fn is_result(on: &MatchOn) -> bool {
+    *on == MatchOn::Result
 }
 
 impl Dependency {
@@ -183,7 +229,21 @@ impl Dependency {
             offset_unit: OffsetUnit::Day,
             which: Which::All,
             pattern: None,
+            match_on: MatchOn::Result,
+            on_skip: None,
+            wait_up_to_ms: None,
+            external: false,
         }
+    }
+
+    /// Whether it looks at the run's own period and no other.
+    pub fn is_here(&self) -> bool {
+        (self.offset_from, self.offset_to, self.offset_unit) == (0, 0, OffsetUnit::Day)
+    }
+
+    /// The asset that it waits for, where it names no task.
+    pub fn asset(&self) -> Option<&str> {
+        self.upstream.strip_prefix(ASSET)
     }
 
     /// Whether it takes part in the cycle check: WEAK edges and edges to an earlier period do not.

@@ -25,6 +25,8 @@ pub enum NameKind {
     Category,
     /// A type of task.
     Type,
+    /// An asset, or a part of its name between dots and slashes.
+    Asset,
 }
 
 impl NameKind {
@@ -37,6 +39,7 @@ impl NameKind {
             NameKind::Pool => "pool name",
             NameKind::Category => "category name",
             NameKind::Type => "type name",
+            NameKind::Asset => "asset name",
         }
     }
 }
@@ -85,6 +88,30 @@ pub fn check_name(kind: NameKind, text: &str, place: &str) -> Result<String, Pro
     let length = name.chars().count();
     if length > LONGEST {
         return Err(refuse(format!("the {what} has {length} characters, at most {LONGEST} fit")));
+    }
+    Ok(name)
+}
+
+/// The name of an asset in its normalised form: names with dots or slashes between them, such as
+/// `ods.orders` or `lake/ods/orders`.
+///
+/// # Errors
+/// As [`check_name`], about the first part that is wrong.
+pub fn check_asset(text: &str, place: &str) -> Result<String, Problem> {
+    let parts = text.split_inclusive(['.', '/']).map(|part| {
+        let name = part.trim_end_matches(['.', '/']);
+        let separator = &part[name.len()..];
+        check_name(NameKind::Asset, name, place).map(|name| name + separator)
+    });
+    let name = parts.collect::<Result<String, _>>()?;
+    if name.is_empty() || name.ends_with(['.', '/']) {
+        let message = "the asset name is empty, or ends with a dot or a slash";
+        return Err(Problem::new("bad_name", place, message).hint("such as `ods.orders`"));
+    }
+    let length = name.chars().count();
+    if length > LONGEST {
+        let message = format!("the asset name has {length} characters, at most {LONGEST} fit");
+        return Err(Problem::new("bad_name", place, message));
     }
     Ok(name)
 }

@@ -20,7 +20,8 @@ mod words;
 
 pub use date::Date;
 pub use definition::{
-    Backoff, DagDef, Dependency, EdgeKind, OffsetUnit, TaskDef, TaskPolicy, Which,
+    ASSET, Backoff, DagDef, Dependency, EdgeKind, MatchOn, OffsetUnit, OnSkip, TaskDef, TaskPolicy,
+    Which,
 };
 pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
 pub use instant::Instant;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use super::{errors, values};
-use crate::model::{Ask, Instant, Problem, ReleaseAsk};
+use crate::model::{Ask, Date, Instant, Problem, ReleaseAsk};
 use crate::runtime::{Asker as Core, TaskVersions, host_name};
 
 /// Asks whoever decides for a database; neither decides nor runs anything itself.
@@ -99,6 +99,31 @@ impl Asker {
         let (found, changed) =
             py.detach(|| self.core.release(task, ask, by)).map_err(errors::session)?;
         values::face(py, &ReleasedFace { changed, found })
+    }
+
+    /// Disables a task, or enables it again; whether that was otherwise before.
+    #[pyo3(signature = (task, enabled, by = None))]
+    fn enable(
+        &self,
+        py: Python<'_>,
+        task: &str,
+        enabled: bool,
+        by: Option<&str>,
+    ) -> PyResult<bool> {
+        py.detach(|| self.core.enable(task, enabled, by)).map_err(errors::session)
+    }
+
+    /// Declares an asset ready for a business date, ISO text; whether that was not known before.
+    #[pyo3(signature = (asset, biz_date, by = None))]
+    fn declare(
+        &self,
+        py: Python<'_>,
+        asset: &str,
+        biz_date: &str,
+        by: Option<&str>,
+    ) -> PyResult<bool> {
+        let date = Date::parse(biz_date).map_err(|problem| errors::spec(problem.into()))?;
+        py.detach(|| self.core.declare(asset, date, by)).map_err(errors::session)
     }
 
     /// The answer to a request: {"run", "refused"}, both optional; nothing while it is open.

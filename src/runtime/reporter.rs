@@ -55,6 +55,7 @@ impl Reporter {
             result_uri,
             record: finished.record,
             released,
+            texts: None,
         };
         // The driver is gone only when the session was closed: nobody is left to be told.
         let _ = self.driver.send(Message::Report(report));

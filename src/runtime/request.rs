@@ -26,6 +26,8 @@ pub struct NewRunRequest {
     pub only: Option<Vec<String>>,
     /// Who asks.
     pub requested_by: Option<String>,
+    /// Whether what is disabled runs all the same.
+    pub force: bool,
 }
 
 /// What of a run is to run again, by name.
@@ -94,6 +96,7 @@ pub(super) fn new_run(
         variant: String::new(),
         schedules: Vec::new(),
         only,
+        force: request.force,
     })
 }
 

@@ -210,6 +210,7 @@ impl crate::store::RegisteredTask {
             task_id: self.task_id,
             version_id: self.version_id,
             def: Arc::clone(&self.def),
+            enabled: self.enabled,
         }
     }
 }

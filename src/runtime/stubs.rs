@@ -68,6 +68,7 @@ impl Stubs {
                 ..AttemptRecord::default()
             },
             released: true,
+            texts: None,
         };
         self.live.insert((attempt.started_at.plus_millis(stub.takes_ms), at), report);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::StoreError;
 use crate::graph;
-use crate::model::{DagDef, Problem, ScheduleDef, TaskDef};
+use crate::model::{DagDef, Problem, ScheduleDef, SpecError, TaskDef};
 
 /// The content of a task: as it is stored, and what it is compared by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +144,51 @@ pub(super) struct Registered {
     pub edges: Vec<(usize, String)>,
 }
 
+/// The code of a task run that was left out of its run, which then counts for nobody.
+pub(super) const NOT_SELECTED: &str = "NOT_SELECTED";
+
+/// The type of a task that looks whether data is ready.
+pub(super) const PROBE: &str = "probe";
+
+/// Which of a dag's schedules fire a task: its own, else those of the dag; those that were removed
+/// only where no other does.
+pub(super) fn fires<'s>(
+    schedules: &[(&'s ScheduleDef, bool)],
+    task: &str,
+) -> Vec<(usize, &'s ScheduleDef)> {
+    let all = |own: bool, removed: bool| -> Vec<(usize, &'s ScheduleDef)> {
+        let binds = |def: &ScheduleDef| if own { def.binds_task(task) } else { def.binds_dag() };
+        let found = schedules
+            .iter()
+            .enumerate()
+            .filter(|(_, (def, gone))| binds(def) && (removed || !gone));
+        found.map(|(nth, (def, _))| (nth, *def)).collect()
+    };
+    let is_there = |own: bool| !all(own, false).is_empty();
+    match (is_there(true), is_there(false)) {
+        (true, _) => all(true, true),
+        (false, true) => all(false, true),
+        (false, false) => [all(true, true), all(false, true)].concat(),
+    }
+}
+
+/// No task has to do with this asset.
+pub(super) fn unknown_asset(asset: &str, known: &[String]) -> SpecError {
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    let message = format!("there is no asset `{asset}`: no task makes it or waits for it");
+    let problem = Problem::new("unknown_asset", asset, message);
+    SpecError::from(match graph::Nearest::new(&names).find(asset) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint("a task makes it with produces=, or waits for it with depends_on="),
+    })
+}
+
+/// There is no such task.
+pub(super) fn unknown_task(key: &str) -> SpecError {
+    let message = format!("there is no task `{key}`");
+    SpecError::from(Problem::new("unknown_task", key, message).hint("write it as `dag.task`"))
+}
+
 /// What is wrong with these dags beside each other, and beside those registered earlier: edges to
 /// what is not there, cycles across dags, one name twice.
 ///
@@ -152,17 +197,36 @@ pub(super) struct Registered {
 pub(super) fn check<E>(
     dags: &[DagDef],
     load: &mut dyn FnMut(&str) -> Result<Option<Registered>, E>,
+    producer: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
 ) -> Result<Vec<Problem>, E> {
     let mut names: Vec<String> = Vec::new();
     let mut edges: Vec<(usize, String)> = Vec::new();
     let mut problems = repeated(dags);
     let mut loose: Vec<(String, String)> = Vec::new();
     let mut wanted: VecDeque<String> = VecDeque::new();
+    let makers = makers(dags, &mut problems);
     for dag in dags {
         for task in &dag.tasks {
             let at = names.len();
             names.push(full_key(&dag.key, &task.name));
             for edge in &task.dependencies {
+                if let Some(asset) = edge.asset() {
+                    // Whoever makes the asset is upstream of whoever waits for it.
+                    let maker = match makers.get(asset) {
+                        Some(maker) => Some(maker.clone()),
+                        None => producer(asset)?.filter(|key| !is_given(dags, key)),
+                    };
+                    match maker {
+                        Some(maker) if edge.can_close_a_cycle() => {
+                            wanted.extend(dag_of(&maker).map(str::to_owned));
+                            edges.push((at, maker));
+                        }
+                        Some(_) => {}
+                        None if edge.external => {}
+                        None => problems.push(nobody_makes(&names[at], asset, &makers)),
+                    }
+                    continue;
+                }
                 wanted.extend(dag_of(&edge.upstream).map(str::to_owned));
                 if edge.can_close_a_cycle() {
                     edges.push((at, edge.upstream.clone()));
@@ -197,6 +261,41 @@ pub(super) fn check<E>(
         problems.extend(found);
     }
     Ok(problems)
+}
+
+/// Who makes which asset ready; a problem where two do.
+fn makers(dags: &[DagDef], problems: &mut Vec<Problem>) -> BTreeMap<String, String> {
+    let mut makers: BTreeMap<String, String> = BTreeMap::new();
+    for (dag, task) in dags.iter().flat_map(|dag| dag.tasks.iter().map(move |task| (dag, task))) {
+        let key = full_key(&dag.key, &task.name);
+        for asset in &task.produces {
+            if let Some(first) = makers.insert(asset.clone(), key.clone()) {
+                let message = format!("`{first}` makes the asset `{asset}` ready already");
+                problems.push(
+                    Problem::new("duplicate_asset", &key, message)
+                        .hint("one task says that an asset is ready; let it wait for the others"),
+                );
+            }
+        }
+    }
+    makers
+}
+
+/// Whether a task is of one of these dags, so that what they say of it counts.
+fn is_given(dags: &[DagDef], key: &str) -> bool {
+    dag_of(key).is_some_and(|name| dags.iter().any(|dag| dag.key == name))
+}
+
+fn nobody_makes(task: &str, asset: &str, makers: &BTreeMap<String, String>) -> Problem {
+    let message = format!("no task makes the asset `{asset}` ready");
+    let problem = Problem::new("unknown_asset", task, message);
+    let names: Vec<&str> = makers.keys().map(String::as_str).collect();
+    match graph::Nearest::new(&names).find(asset) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint(
+            "a task makes it with produces=; say external=True where it comes from elsewhere",
+        ),
+    }
 }
 
 /// The first dot parts dag from task.

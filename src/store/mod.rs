@@ -21,12 +21,15 @@ use std::sync::Arc;
 pub use batch::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, Watermark};
 pub use error::{Changed, CommitError, StoreError};
 pub use memory::MemoryStore;
-pub use query::{AttemptFilter, RunFilter, RunSummary, StoredRun, TaskRunView, Violation};
+pub use query::{
+    AttemptFilter, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView, UpstreamRun,
+    UpstreamTask, Violation,
+};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
 
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, Period, ReleaseAsk, ReleaseRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, Period, ReleaseAsk, ReleaseRow,
     RequestRow, RunId, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share, Skip, SkipReason,
     Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
@@ -70,6 +73,8 @@ pub struct RegisteredTask {
     pub version: u32,
     /// Its content.
     pub def: Arc<TaskDef>,
+    /// Whether it runs.
+    pub enabled: bool,
 }
 
 /// A schedule as whoever fires it needs it.
@@ -309,6 +314,48 @@ pub trait Store: Send {
 
     /// Checks the invariants of the data; empty when all hold.
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError>;
+
+    /// A task by its full key, as edges of other runs look at it; also one that was removed.
+    fn upstream(&mut self, key: &str) -> Result<Option<UpstreamTask>, StoreError>;
+
+    /// Full key of the task that makes an asset ready, if one does.
+    fn producer(&mut self, asset: &str) -> Result<Option<String>, StoreError>;
+
+    /// The newest runs of a task, one for each instant, in the order of those. Runs from which
+    /// whoever asked for them left it out do not count.
+    fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError>;
+
+    /// Somebody outside says that an asset is ready for a business date. Returned is whether that
+    /// was not known before.
+    ///
+    /// # Errors
+    /// `StoreError::Refused`: no task has to do with such an asset.
+    fn declare(
+        &mut self,
+        asset: &str,
+        date: Date,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError>;
+
+    /// Whether somebody outside said that.
+    fn is_declared(&mut self, asset: &str, date: Date) -> Result<bool, StoreError>;
+
+    /// Disables a task, by its full key, or enables it again. Returned is whether that was
+    /// otherwise before.
+    ///
+    /// # Errors
+    /// `StoreError::Refused`: there is no such task.
+    fn enable(
+        &mut self,
+        task: &str,
+        enabled: bool,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError>;
+
+    /// Runs of a scope in which something is BLOCKED.
+    fn blocked_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError>;
 
     /// The result of a task run, if it has one.
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError>;

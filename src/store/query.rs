@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Date, LeaseRow, NodeRow, RunId, RunRow, RunState, TaskRunId, TaskRunRow};
+use std::sync::Arc;
+
+use crate::model::{
+    BizOffset, Date, Instant, LeaseRow, NodeRow, Period, RunId, RunRow, RunState, ScheduleDef,
+    State, TaskId, TaskRunId, TaskRunRow,
+};
 
 /// Which runs.
 #[derive(Clone, Debug, Default)]
@@ -74,4 +79,57 @@ pub struct Violation {
     pub rule: &'static str,
     /// The rows that break it.
     pub rows: Vec<String>,
+}
+
+/// A task as edges of other runs look at it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpstreamTask {
+    /// The task.
+    pub task: TaskId,
+    /// Zone of its dag.
+    pub timezone: String,
+    /// From nominal to business dates where no schedule says.
+    pub biz_offset: Option<BizOffset>,
+    /// Schedules that fire it, those that were removed too, with all periods of their lives.
+    pub schedules: Vec<(ScheduleDef, Vec<Period>)>,
+    /// When it was registered first.
+    pub since: Instant,
+    /// Whether it, or its dag, was removed.
+    pub removed: bool,
+    /// Whether it looks if data is ready.
+    pub is_probe: bool,
+    /// The assets that it makes ready.
+    pub produces: Vec<String>,
+}
+
+/// Which runs of an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunsAt {
+    /// Those of a business date.
+    Date(Date),
+    /// Those of some instants.
+    Fires(Vec<Instant>),
+}
+
+/// The newest run of an upstream for an instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamRun {
+    /// The run.
+    pub run: RunId,
+    /// The task run.
+    pub task_run: TaskRunId,
+    /// Its instant.
+    pub nominal_at: Instant,
+    /// Where it stands.
+    pub state: State,
+    /// Its code.
+    pub code: Option<String>,
+    /// What it is BLOCKED by.
+    pub blocked_by: Option<TaskRunId>,
+    /// Its result, if that is in the row.
+    pub result: Option<Arc<str>>,
+    /// Where a larger result is.
+    pub result_uri: Option<String>,
+    /// Its newest attempt.
+    pub attempt_no: u32,
 }

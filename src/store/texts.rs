@@ -15,6 +15,13 @@ macro_rules! texts {
 }
 
 texts! {
+    ASSET_CLEAR = "common/asset_clear";
+    ASSET_DECLARE = "common/asset_declare";
+    ASSET_DECLARED = "common/asset_declared";
+    ASSET_INSERT = "common/asset_insert";
+    ASSET_KNOWN = "common/asset_known";
+    ASSET_OF_TASK = "common/asset_of_task";
+    ASSET_PRODUCER = "common/asset_producer";
     ATTEMPT_END = "common/attempt_end";
     ATTEMPT_INSERT = "common/attempt_insert";
     ATTEMPT_OF_RUN = "common/attempt_of_run";
@@ -62,6 +69,7 @@ texts! {
     REQUEST_INSERT = "common/request_insert";
     REQUEST_OPEN = "common/request_open";
     REQUEST_READ = "common/request_read";
+    RUN_BLOCKED = "common/run_blocked";
     RUN_INSERT = "common/run_insert";
     RUN_LIST = "common/run_list";
     RUN_MOVE = "common/run_move";
@@ -97,6 +105,8 @@ texts! {
     SKIP_INSERT = "common/skip_insert";
     SKIP_OF_DAG = "common/skip_of_dag";
     TASK_ACTIVATE = "common/task_activate";
+    TASK_ENABLE = "common/task_enable";
+    TASK_FIND = "common/task_find";
     TASK_FREE_RESOURCE = "common/task_free_resource";
     TASK_ID = "common/task_id";
     TASK_INSERT = "common/task_insert";
@@ -114,6 +124,9 @@ texts! {
     TASK_RUN_STALE = "common/task_run_stale";
     TASK_RUN_VIEW = "common/task_run_view";
     TASK_STANDING = "common/task_standing";
+    UPSTREAM_OF_DATE = "common/upstream_of_date";
+    UPSTREAM_OF_FIRE = "common/upstream_of_fire";
+    UPSTREAM_TASK = "common/upstream_task";
     VERIFY_FIRED = "common/verify_fired";
     VERIFY_ORPHANS = "common/verify_orphans";
     VERIFY_PERIODS = "common/verify_periods";

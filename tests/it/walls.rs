@@ -56,8 +56,9 @@ const FLOORS: &[Floor] = &[
     Floor {
         name: "engine",
         uses: &["model", "calendar", "graph", "policy"],
-        crates: &["serde_json", "thiserror"],
-        reason: "what next; pure, so that a simulator can drive it",
+        crates: &["regex", "serde_json", "thiserror"],
+        reason: "what next; pure, so that a simulator can drive it; regex looks for the pattern of \
+                 an OUTPUT_MATCH edge",
     },
     Floor {
         name: "store",

@@ -178,6 +178,22 @@ def _parser() -> Parser:
     text = "mark holidays: a country (US, DE-BY, CN), a .ics file, FILE.py:CALENDAR"
     one.add_argument("--holidays", action="append", default=[], metavar="H", help=text)
 
+    for name, text in (
+        ("disable", "Leave a task out of runs from now on; what waits for it is blocked."),
+        ("enable", "Have runs take a task again, and run it where somebody is blocked by it."),
+    ):
+        one = command(name, "enabling", text)
+        one.set_defaults(verb=name)
+        one.add_argument("task", metavar="DAG.TASK")
+
+    text = "Data that tasks make and wait for."
+    assets = commands.add_parser("asset", help=text, description=text)
+    within = assets.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    text = "Declare an asset ready for a business date, from outside."
+    one = command("ready", "asset_ready", text, within)
+    one.add_argument("asset", metavar="ASSET")
+    one.add_argument("--biz-date", required=True, metavar="D", help="the day the data belongs to")
+
     cron = commands.add_parser("cron", help="Cron expressions.", description="Cron expressions.")
     within = cron.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "Say an expression in words, and what in it is probably not meant."

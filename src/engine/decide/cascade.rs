@@ -5,12 +5,12 @@
 //! earlier might be gone by then.
 
 use super::super::TaskRunRef;
-use super::super::edges::{Verdict, edge_verdict};
-use super::draft::Draft;
+use super::super::edges::{Standing, Verdict, edge_verdict, skip_codes};
+use super::draft::{Draft, cause};
 use crate::model::{Progress, State, TaskRunId};
 
 /// The code of a task run that is BLOCKED.
-const UPSTREAM_FAILED: &str = "UPSTREAM_FAILED";
+pub(super) const UPSTREAM_FAILED: &str = "UPSTREAM_FAILED";
 
 impl Draft<'_> {
     /// Judges all that was touched, and what that touches in turn.
@@ -30,6 +30,9 @@ impl Draft<'_> {
         let counts = self.edges(at).counts;
         let Some(progress) = self.progress(at) else { return };
         match progress.state {
+            State::Pending | State::Blocked if counts.skips > 0 => {
+                self.skip(at, skip_codes::NO_MATCH)
+            }
             State::Pending | State::Blocked if counts.broken > 0 => self.broken.push_back(at),
             State::Blocked => {
                 self.shift(at, unblock);
@@ -38,6 +41,9 @@ impl Draft<'_> {
             State::Ready | State::RetryWait if counts.unmet > 0 => {
                 self.shift(at, |p| p.state = State::Pending);
                 self.touched.push_back(at);
+            }
+            State::Pending if counts.is_passed_over() => {
+                self.skip(at, skip_codes::UPSTREAM_SKIPPED);
             }
             State::Pending | State::RetryWait if counts.unmet == 0 => {
                 let now = self.now;
@@ -54,6 +60,18 @@ impl Draft<'_> {
         }
     }
 
+    /// It need not run.
+    fn skip(&mut self, at: TaskRunRef, code: &str) {
+        let now = self.now;
+        self.shift(at, |p| {
+            p.state = State::Skipped;
+            p.finished_at = Some(now);
+            p.wake_at = None;
+            p.blocked_by = None;
+            p.code = Some(code.into());
+        });
+    }
+
     /// Blocks what has a broken edge, or names another cause where the old one is none any more.
     fn block(&mut self, at: TaskRunRef) {
         let edges = self.edges(at);
@@ -67,11 +85,15 @@ impl Draft<'_> {
                 }
             }
             State::Blocked => {
-                let known = blocked_by.is_some_and(|root| self.is_root(at.run, root));
+                let known = match blocked_by {
+                    Some(root) => self.is_root(at, root),
+                    None => edges.hint.is_none(),
+                };
                 if edges.hint.is_none() && known && !edges.lost_cause {
                     return;
                 }
-                if let Some(root) = self.find_cause(at).filter(|root| Some(*root) != blocked_by) {
+                let found = self.find_cause(at);
+                if let Some(root) = found.filter(|root| root.0 != blocked_by || root.0.is_none()) {
                     self.shift_twice(at, unblock, |p| block(p, root));
                 }
             }
@@ -79,14 +101,16 @@ impl Draft<'_> {
         }
     }
 
-    /// The failed task run at the root of a broken edge of this one. None where every upstream
-    /// that it could be asked of is about to get another cause itself; it will pass that on.
-    fn find_cause(&mut self, at: TaskRunRef) -> Option<TaskRunId> {
+    /// What is at the root of a broken edge of this task run. None where every upstream that it
+    /// could be asked of is about to get another cause itself; it will pass that on.
+    fn find_cause(&mut self, at: TaskRunRef) -> Option<Cause> {
         let mut edges = self.edges(at);
-        let mut found = edges.hint.take().filter(|root| self.is_root(at.run, *root));
+        let hint = edges.hint.take().filter(|root| self.is_root(at, *root));
+        let mut found = hint.map(|root| (Some(root), UPSTREAM_FAILED));
         if found.is_none() && !edges.searched {
             edges.searched = true;
-            found = self.search_cause(at);
+            found = self.search_cause(at).map(|root| (Some(root), UPSTREAM_FAILED));
+            found = found.or_else(|| self.cause_outside(at));
         }
         self.edges.insert(at, edges);
         found
@@ -94,19 +118,19 @@ impl Draft<'_> {
 
     fn search_cause(&self, at: TaskRunRef) -> Option<TaskRunId> {
         let run = self.run(at.run)?;
-        run.plan.upstream(at.index).find_map(|(index, kind)| {
+        run.plan.upstream(at.index).find_map(|(index, rule)| {
             let upstream = self.progress(TaskRunRef { run: at.run, index })?;
-            if edge_verdict(kind, upstream.state) != Verdict::Broken {
+            if edge_verdict(rule, Standing::of(upstream, None)) != Verdict::Broken {
                 return None;
             }
-            let root = match upstream.state {
-                State::Blocked => upstream.blocked_by?,
-                _ => run.get(index)?.id,
-            };
-            self.is_root(at.run, root).then_some(root)
+            let root = cause(run.get(index)?.id, upstream)?;
+            self.is_root(at, root).then_some(root)
         })
     }
 }
+
+/// What a task run is blocked by: a task run, if it is one, and why.
+type Cause = (Option<TaskRunId>, &'static str);
 
 fn unblock(progress: &mut Progress) {
     progress.state = State::Pending;
@@ -114,8 +138,8 @@ fn unblock(progress: &mut Progress) {
     progress.code = None;
 }
 
-fn block(progress: &mut Progress, root: TaskRunId) {
+fn block(progress: &mut Progress, (root, code): Cause) {
     progress.state = State::Blocked;
-    progress.blocked_by = Some(root);
-    progress.code = Some(UPSTREAM_FAILED.into());
+    progress.blocked_by = root;
+    progress.code = Some(code.into());
 }

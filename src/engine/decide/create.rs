@@ -1,13 +1,13 @@
 //! A run is made.
 
+use std::collections::BTreeSet;
+
+use super::super::edges::skip_codes::{DISABLED, NOT_SELECTED};
 use super::super::run::Run;
 use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef};
 use super::Refusal;
 use super::draft::Draft;
 use crate::model::{RunId, RunRow, RunState, State, TaskRunId, TimedKey};
-
-/// The code of a task run that was left out when its run was made.
-const NOT_SELECTED: &str = "NOT_SELECTED";
 
 impl Draft<'_> {
     pub(super) fn create(&mut self, new: &NewRun) -> Result<(), Refusal> {
@@ -22,27 +22,40 @@ impl Draft<'_> {
             let (dag, nominal_at) = (plan.dag.clone(), new.nominal_at);
             return Err(Refusal::RunExists { dag, nominal_at, run });
         }
-        self.fresh.push(Run::new(row.clone(), plan.clone()));
-        let schedules = new.schedules.clone();
-        self.out.creates.push(CreateRun { row, plan: PlanRef(plan.clone()), schedules });
+        let mut left_out = BTreeSet::new();
         if let Some(only) = &new.only {
             let mut chosen = vec![false; count as usize];
             for index in only {
                 let at = TaskRunRef { run, index: *index };
                 *chosen.get_mut(*index as usize).ok_or(Refusal::NoTaskRun(at))? = true;
             }
-            for index in (0..count).filter(|index| !chosen[*index as usize]) {
-                let now = self.now;
-                self.shift(TaskRunRef { run, index }, |p| {
-                    p.state = State::Skipped;
-                    p.finished_at = Some(now);
-                    p.code = Some(NOT_SELECTED.into());
-                });
-            }
+            left_out.extend((0..count).filter(|index| !chosen[*index as usize]));
+        }
+        self.fresh.push(Run::new(row.clone(), plan.clone(), &self.world.cells));
+        let (schedules, plan_ref) = (new.schedules.clone(), PlanRef(plan.clone()));
+        let create = CreateRun { row, plan: plan_ref, schedules, left_out: left_out.clone() };
+        self.out.creates.push(create);
+        for index in (0..count).filter(|index| !left_out.contains(index)) {
+            // It is the newest run of its instant now.
+            self.spread_across(TaskRunRef { run, index });
+        }
+        for (index, task) in (0..count).zip(&plan.tasks) {
+            let code = match () {
+                () if left_out.contains(&index) => NOT_SELECTED,
+                () if !task.enabled && !new.force => DISABLED,
+                () => continue,
+            };
+            let now = self.now;
+            self.shift(TaskRunRef { run, index }, |p| {
+                p.state = State::Skipped;
+                p.finished_at = Some(now);
+                p.code = Some(code.into());
+            });
         }
         for index in 0..count {
             let at = TaskRunRef { run, index };
-            if self.edges(at).counts.unmet == 0 {
+            let counts = self.edges(at).counts;
+            if counts.unmet == 0 || counts.broken + counts.skips > 0 {
                 self.touched.push_back(at);
             }
         }

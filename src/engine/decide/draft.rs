@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::super::edges::{Counts, Verdict, edge_verdict};
+use super::super::cell::{CellKey, Found, Known, Votes};
+use super::super::edges::{Counts, Standing, Texts, Verdict, edge_verdict};
 use super::super::run::{Live, Run, Tally};
 use super::super::{
     Decision, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
@@ -22,6 +23,14 @@ pub(super) struct Draft<'w> {
     pub(super) edges: BTreeMap<TaskRunRef, Edges>,
     freed: BTreeSet<TaskRunRef>,
     runs: BTreeMap<RunId, RunDraft>,
+    /// Cells that were read with this decision.
+    pub(super) read: BTreeMap<CellKey, Known>,
+    /// Runs in cells that stand otherwise than the cells say.
+    pub(super) found: BTreeMap<(CellKey, Instant), Found>,
+    /// What cells say to edges, where that has changed.
+    pub(super) votes: BTreeMap<(TaskRunRef, u32), Votes>,
+    /// Output in files of attempts that have just ended.
+    pub(super) texts: BTreeMap<TaskRunRef, Texts>,
     /// Task runs whose edges or lease have changed; to be judged.
     pub(super) touched: VecDeque<TaskRunRef>,
     /// Task runs with a broken edge; judged when nothing else is left to judge.
@@ -56,6 +65,10 @@ impl<'w> Draft<'w> {
             edges: BTreeMap::new(),
             freed: BTreeSet::new(),
             runs: BTreeMap::new(),
+            read: BTreeMap::new(),
+            found: BTreeMap::new(),
+            votes: BTreeMap::new(),
+            texts: BTreeMap::new(),
             touched: VecDeque::new(),
             broken: VecDeque::new(),
         }
@@ -95,7 +108,7 @@ impl<'w> Draft<'w> {
     /// Takes an arrow, and tells the dependents.
     pub fn shift(&mut self, at: TaskRunRef, change: impl FnOnce(&mut Progress)) {
         let Some((id, before, after)) = self.record(at, change) else { return };
-        self.spread(at, (before.0, cause(id, before)), (after.0, cause(id, after)));
+        self.spread(at, id, &before, &after);
     }
 
     /// Takes two arrows at once, as far as the dependents are concerned.
@@ -107,45 +120,46 @@ impl<'w> Draft<'w> {
     ) {
         let Some((id, before, _)) = self.record(at, first) else { return };
         let Some((_, _, after)) = self.record(at, second) else { return };
-        self.spread(at, (before.0, cause(id, before)), (after.0, cause(id, after)));
+        self.spread(at, id, &before, &after);
     }
 
-    /// Writes an arrow down. Gives the id, and state and `blocked_by` before and after.
+    /// Writes an arrow down. Gives the id, and how it stood before and stands after.
     fn record(
         &mut self,
         at: TaskRunRef,
         change: impl FnOnce(&mut Progress),
-    ) -> Option<(TaskRunId, Standing, Standing)> {
+    ) -> Option<(TaskRunId, Progress, Progress)> {
         let id = self.run(at.run)?.get(at.index)?.id;
-        let mut to = self.progress(at)?.clone();
-        let before = (to.state, to.blocked_by);
+        let before = self.progress(at)?.clone();
+        let mut to = before.clone();
         change(&mut to);
         to.revision += 1;
-        let after = (to.state, to.blocked_by);
-        self.run_draft(at.run)?.tally.change(before.0, after.0);
+        self.run_draft(at.run)?.tally.change(before.state, to.state);
         self.progress.insert(at, to.clone());
-        self.out.moves.push(Move { at, id, from: before.0, to, when: self.now });
-        Some((id, before, after))
+        self.out.moves.push(Move { at, id, from: before.state, to: to.clone(), when: self.now });
+        Some((id, before, to))
     }
 
     /// Changes the counts of the dependents of a task run that has moved, and puts those whose
     /// edges are now others on the list of what is to be judged.
-    fn spread(
-        &mut self,
-        at: TaskRunRef,
-        (from, old_cause): (State, Option<TaskRunId>),
-        (to, new_cause): (State, Option<TaskRunId>),
-    ) {
+    fn spread(&mut self, at: TaskRunRef, id: TaskRunId, from: &Progress, to: &Progress) {
         let Some(plan) = self.run(at.run).map(|run| run.plan.clone()) else { return };
-        for (index, kind) in plan.downstream(at.index) {
-            let (before, after) = (edge_verdict(kind, from), edge_verdict(kind, to));
-            let broken = after == Verdict::Broken;
-            if before == after && !(broken && old_cause != new_cause) {
-                continue;
+        let (old_cause, new_cause) = (cause(id, from), cause(id, to));
+        let was = self.run(at.run).and_then(|run| run.get(at.index)?.texts.clone());
+        let is = self.texts.get(&at).or(was.as_deref());
+        let mut changed = Vec::new();
+        for (index, rule) in plan.downstream(at.index) {
+            let before = edge_verdict(rule, Standing::of(from, was.as_deref()));
+            let after = edge_verdict(rule, Standing::of(to, is));
+            if before != after || after == Verdict::Broken && old_cause != new_cause {
+                changed.push((index, rule.kind, before, after));
             }
+        }
+        for (index, kind, before, after) in changed {
+            let broken = after == Verdict::Broken;
             let below = TaskRunRef { run: at.run, index };
             let mut edges = self.edges(below);
-            edges.counts.change(before, after);
+            edges.counts.change(kind, before, after);
             if broken && self.wants_cause(below, edges, old_cause) {
                 edges.hint = new_cause;
             }
@@ -156,23 +170,32 @@ impl<'w> Draft<'w> {
             self.edges.insert(below, edges);
             self.touched.push_back(below);
         }
+        self.spread_across(at);
     }
 
     /// Whether a dependent does not know what blocks it, or has it from an upstream whose cause
     /// was `old` and is another now.
     fn wants_cause(&self, at: TaskRunRef, edges: Edges, old: Option<TaskRunId>) -> bool {
-        if edges.hint.is_some_and(|hint| self.is_root(at.run, hint)) {
+        if edges.hint.is_some_and(|hint| self.is_root(at, hint)) {
             return false;
         }
         let blocked_by = self.progress(at).and_then(|progress| progress.blocked_by);
-        blocked_by.is_none_or(|root| Some(root) == old || !self.is_root(at.run, root))
+        blocked_by.is_none_or(|root| Some(root) == old || !self.is_root(at, root))
     }
 
-    /// Whether this task run ended badly by itself.
-    pub fn is_root(&self, run: RunId, id: TaskRunId) -> bool {
-        let index = self.run(run).and_then(|run| run.index_of(id));
-        let progress = index.and_then(|index| self.progress(TaskRunRef { run, index }));
-        progress.is_some_and(|p| p.state.ended_badly() && p.state != State::Blocked)
+    /// Whether this task run is one that others can be blocked by: in the run of `at` one that ended
+    /// badly by itself, is disabled, or is blocked by nothing that has an id; in another run one that
+    /// an edge of `at`, or something upstream of it, names.
+    pub fn is_root(&self, at: TaskRunRef, id: TaskRunId) -> bool {
+        let Some(run) = self.run(at.run) else { return false };
+        let Some(index) = run.index_of(id) else { return self.names_outside(at, id) };
+        let progress = self.progress(TaskRunRef { run: at.run, index });
+        progress.is_some_and(|p| match p.state {
+            State::Blocked => p.blocked_by.is_none(),
+            // Where its dependents are broken by it, it is disabled or an edge says block.
+            State::Skipped => true,
+            state => state.ended_badly(),
+        })
     }
 
     /// Notes a stop on the lease of a live attempt. A stop that is under way already may become
@@ -211,6 +234,17 @@ impl<'w> Draft<'w> {
         }
     }
 
+    /// Whether everything that is PENDING in a run waits for what is BLOCKED there, and for nothing
+    /// that comes from outside or by time.
+    fn is_stuck(&self, run: &Run) -> bool {
+        (0..run.task_runs.len() as u32).all(|index| {
+            let at = TaskRunRef { run: run.row.id, index };
+            let pending = self.progress(at).is_some_and(|p| p.state == State::Pending);
+            let counts = self.edges(at).counts;
+            !pending || counts.outside == 0 && counts.unmet > 0
+        })
+    }
+
     fn run_draft(&mut self, id: RunId) -> Option<&mut RunDraft> {
         if !self.runs.contains_key(&id) {
             let run = self.run(id)?;
@@ -225,7 +259,8 @@ impl<'w> Draft<'w> {
         self.settle();
         for (id, draft) in std::mem::take(&mut self.runs) {
             let Some(run) = self.run(id) else { continue };
-            let (from, to) = (run.row.state, draft.tally.run_state(draft.cancel_requested));
+            let stuck = draft.tally.may_be_stuck() && self.is_stuck(run);
+            let (from, to) = (run.row.state, draft.tally.run_state(draft.cancel_requested, stuck));
             if from == to && draft.cancel_requested == run.cancel_requested {
                 continue;
             }
@@ -244,12 +279,11 @@ impl<'w> Draft<'w> {
     }
 }
 
-type Standing = (State, Option<TaskRunId>);
-
-/// What a dependent of a task run that stands so is blocked by.
-fn cause(id: TaskRunId, (state, blocked_by): Standing) -> Option<TaskRunId> {
-    match state {
-        State::Blocked => blocked_by,
+/// What a dependent of a task run that stands so is blocked by, if its edge is broken.
+pub(super) fn cause(id: TaskRunId, progress: &Progress) -> Option<TaskRunId> {
+    match progress.state {
+        State::Blocked => Some(progress.blocked_by.unwrap_or(id)),
+        State::Skipped => Some(id),
         state if state.ended_badly() => Some(id),
         _ => None,
     }

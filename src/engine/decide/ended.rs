@@ -23,6 +23,10 @@ impl Draft<'_> {
             Some(live) if !live.ended => {
                 let outcome = outcome_of(live, outcome);
                 let result = (report.result.clone(), report.result_uri.clone());
+                if let Some(texts) = &report.texts {
+                    self.out.texts.push((at, (**texts).clone()));
+                    self.texts.insert(at, (**texts).clone());
+                }
                 self.end(at, live, outcome, report.record.clone(), report.released, result);
             }
             zombie => {

@@ -155,6 +155,7 @@ fn new_run(
         params,
         schedules: vec![schedule.id],
         only: None,
+        force: false,
     })
 }
 

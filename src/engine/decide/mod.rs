@@ -1,5 +1,6 @@
 //! The rules: one file a kind of event, and `cascade` for what follows from each.
 
+mod across;
 mod cancel;
 mod cascade;
 mod create;
@@ -7,6 +8,7 @@ mod dispatch;
 mod draft;
 mod ended;
 mod fire;
+mod follow;
 mod lost;
 mod rerun;
 mod timers;
@@ -76,6 +78,8 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::Tick => draft.tick(),
         Event::ScheduleDue(schedule) => draft.schedule_due(*schedule),
         Event::Pause { schedule, paused, missed } => draft.pause(*schedule, *paused, *missed),
+        Event::Read(cells) => draft.read_cells(cells),
+        Event::Enabled(task) => draft.enabled(*task),
         Event::Dispatch => draft.dispatch(),
         Event::Cancel { run, only, grace_ms } => draft.cancel(*run, only.as_deref(), *grace_ms)?,
         Event::Drain => draft.out.interrupting = true,

@@ -66,7 +66,7 @@ fn refuse_open(run: &Run, chosen: &[u32], which: impl Fn(State) -> bool) -> Resu
     if open.is_empty() { Ok(()) } else { Err(Refusal::NotFinal { run: run.row.id, open }) }
 }
 
-fn afresh(progress: &mut Progress) {
+pub(super) fn afresh(progress: &mut Progress) {
     *progress = Progress {
         state: State::Pending,
         rerun_base: progress.attempt_no,

@@ -7,11 +7,26 @@ use serde_json::Value;
 
 use super::reader::{Reader, printable};
 use crate::model::json::kind_of;
-use crate::model::key::{NameKind, check_name, split_versioned};
-use crate::model::{Dependency, EdgeKind, OffsetUnit, Which};
+use crate::model::key::{NameKind, check_asset, check_name, split_versioned};
+use crate::model::{ASSET, Dependency, EdgeKind, MatchOn, OffsetUnit, OnSkip, Which};
 
-const FIELDS: &[&str] =
-    &["upstream", "kind", "offset", "window", "unit", "which", "pattern", "allow_future"];
+const FIELDS: &[&str] = &[
+    "upstream",
+    "asset",
+    "external",
+    "kind",
+    "offset",
+    "window",
+    "unit",
+    "which",
+    "pattern",
+    "match_on",
+    "on_skip",
+    "wait_up_to",
+    "wait_up_to_ms",
+    "wait_up_to_sec",
+    "allow_future",
+];
 
 const KINDS: &[(&str, EdgeKind)] = &[
     ("SUCCESS", EdgeKind::Success),
@@ -26,6 +41,9 @@ const UNITS: &[(&str, OffsetUnit)] = &[
     ("month", OffsetUnit::Month),
     ("slot", OffsetUnit::Slot),
 ];
+const MATCH_ON: &[(&str, MatchOn)] = &[("result", MatchOn::Result), ("stdout", MatchOn::Stdout)];
+const ON_SKIP: &[(&str, OnSkip)] =
+    &[("satisfied", OnSkip::Satisfied), ("skip", OnSkip::Skip), ("block", OnSkip::Block)];
 const WHICH: &[(&str, Which)] = &[("all", Which::All), ("last", Which::Last), ("any", Which::Any)];
 
 /// The farthest period an edge looks at.
@@ -51,7 +69,13 @@ pub(super) fn read(
     };
     for (field, value) in given {
         let edge = match value {
-            Value::String(text) => upstream(r, &field, text, dag).map(Dependency::on_success),
+            Value::String(text) => match text.strip_prefix(ASSET) {
+                Some(name) => asset(r, &field, name).map(|upstream| Dependency {
+                    kind: EdgeKind::DataReady,
+                    ..Dependency::on_success(upstream)
+                }),
+                None => upstream(r, &field, text, dag).map(Dependency::on_success),
+            },
             Value::Object(_) => {
                 let place = r.place_of(&field);
                 r.inside(value, &place, FIELDS).and_then(|mut inner| object(&mut inner, dag))
@@ -111,9 +135,16 @@ fn inputs(r: &mut Reader<'_, '_>, dag: &str, edges: &mut Edges) -> BTreeMap<Stri
             continue;
         };
         let (Some(name), Some(key)) = (name, upstream(r, &field, text, dag)) else { continue };
-        edges.add(r, &field, Dependency::on_success(key.clone()));
         let local = key.strip_prefix(dag).and_then(|rest| rest.strip_prefix('.'));
-        inputs.insert(name, local.map_or(key.clone(), str::to_owned));
+        let Some(local) = local.map(str::to_owned) else {
+            let message =
+                format!("`{key}` is a task of another dag: its result is not handed over");
+            let hint = "wait for it with depends_on, and pass the data by a table or a file";
+            r.advise(&field, "input_across", message, hint);
+            continue;
+        };
+        edges.add(r, &field, Dependency::on_success(key));
+        inputs.insert(name, local);
     }
     inputs
 }
@@ -139,29 +170,91 @@ fn upstream(r: &mut Reader<'_, '_>, field: &str, text: &str, dag: &str) -> Optio
     Some(format!("{}.{task}", other?))
 }
 
-fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
-    let key = match r.raw_text("upstream") {
-        Some(text) => upstream(r, "upstream", text, dag),
-        None => {
-            if r.get("upstream").is_none() {
-                r.report("upstream", "missing_field", "the edge does not name its upstream");
-            }
+/// An asset as the upstream of an edge.
+fn asset(r: &mut Reader<'_, '_>, field: &str, name: &str) -> Option<String> {
+    let checked = check_asset(name, "");
+    Some(format!("{ASSET}{}", r.take(field, checked)?))
+}
+
+/// What the edge of an object looks at, and whether that is an asset.
+fn named(r: &mut Reader<'_, '_>, dag: &str) -> Option<(String, bool)> {
+    let given = |r: &Reader<'_, '_>, field: &str| r.get(field).is_some();
+    match (given(r, "upstream"), given(r, "asset")) {
+        (true, true) => {
+            let message = "the edge names a task and an asset";
+            r.advise("asset", "duplicate_field", message, "keep one of the two");
             None
         }
-    };
+        (false, true) => {
+            let name = r.raw_text("asset")?;
+            Some((asset(r, "asset", name)?, true))
+        }
+        (true, false) => {
+            let text = r.raw_text("upstream")?;
+            match text.strip_prefix(ASSET) {
+                Some(name) => Some((asset(r, "upstream", name)?, true)),
+                None => Some((upstream(r, "upstream", text, dag)?, false)),
+            }
+        }
+        (false, false) => {
+            r.report("upstream", "missing_field", "the edge does not name its upstream");
+            None
+        }
+    }
+}
+
+fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
+    let named = named(r, dag);
+    let is_asset = named.as_ref().is_some_and(|(_, is_asset)| *is_asset);
     let kind = match r.get("kind") {
         Some(_) => r.word("kind", "bad_edge_kind", KINDS),
+        None if is_asset => Some(EdgeKind::DataReady),
         None => Some(EdgeKind::Success),
     };
+    if let Some(kind) = kind.filter(|kind| is_asset && *kind != EdgeKind::DataReady) {
+        let message = format!("an asset is ready or not: it has no {kind} edge");
+        r.advise("kind", "bad_edge_kind", message, "leave `kind` out, or name the task");
+        return None;
+    }
     let (offset_from, offset_to) = window(r);
     let unit = r.word("unit", "bad_unit", UNITS).unwrap_or(OffsetUnit::Day);
     let which = r.word("which", "bad_which", WHICH).unwrap_or(Which::All);
     let kind = kind?;
     let pattern = pattern(r, kind);
-    // The run's own period is the same in every unit.
-    let here = (offset_from, offset_to) == (0, 0);
+    let match_on = r.word("match_on", "bad_match_on", MATCH_ON).unwrap_or_default();
+    if r.get("match_on").is_some() && kind != EdgeKind::OutputMatch {
+        let message = format!("a {kind} edge has no pattern to match");
+        r.advise("match_on", "bad_pattern", message, "did you mean kind OUTPUT_MATCH?");
+    }
+    let external = r.flag("external").unwrap_or_default();
+    if external && !is_asset {
+        let message = "only an asset comes from elsewhere";
+        r.advise("external", "bad_edge", message, "leave it out for a task");
+    }
+    let on_skip = r.word("on_skip", "bad_on_skip", ON_SKIP);
+    let wait = r.duration(["wait_up_to", "wait_up_to_ms", "wait_up_to_sec"]).flatten();
+    let wait_up_to_ms = wait.filter(|ms| *ms > 0);
+    if wait_up_to_ms.is_some() && kind != EdgeKind::Completed {
+        let message = format!("a {kind} edge does not hold because time has passed");
+        let hint = "`wait_up_to` is for COMPLETED edges, which take any end";
+        r.advise("wait_up_to", "bad_wait", message, hint);
+    }
+    // The run's own period is the same in every unit but slots, which count fires.
+    let here = (offset_from, offset_to) == (0, 0) && unit != OffsetUnit::Slot;
     let offset_unit = if here { OffsetUnit::Day } else { unit };
-    Some(Dependency { upstream: key?, kind, offset_from, offset_to, offset_unit, which, pattern })
+    Some(Dependency {
+        upstream: named?.0,
+        kind,
+        offset_from,
+        offset_to,
+        offset_unit,
+        which,
+        pattern,
+        match_on,
+        on_skip,
+        wait_up_to_ms,
+        external,
+    })
 }
 
 fn window(r: &mut Reader<'_, '_>) -> (i32, i32) {

@@ -8,7 +8,7 @@ use super::policy::Layer;
 use super::reader::{Reader, printable};
 use super::{dag, edges, policy, types};
 use crate::model::json::{kind_of, nearest, shown};
-use crate::model::key::{LONGEST, NameKind, check_name, split_versioned};
+use crate::model::key::{LONGEST, NameKind, check_asset, check_name, split_versioned};
 use crate::model::{Param, ParamType, TaskDef, TaskPolicy, params};
 
 const OWN_FIELDS: &[&str] = &[
@@ -19,6 +19,7 @@ const OWN_FIELDS: &[&str] = &[
     "owner",
     "labels",
     "category",
+    "produces",
     "resource",
     "resource_key",
     "config",
@@ -83,6 +84,7 @@ pub(super) fn read(
         let checked = check_name(NameKind::Category, text, "");
         r.take("category", checked)
     });
+    let produces = produces(r);
     let resource = r.line("resource", 512);
     let resource_key = r.line("resource_key", 512);
     let config = r.object("config");
@@ -99,6 +101,7 @@ pub(super) fn read(
         doc,
         owner,
         labels,
+        produces,
         category,
         resource,
         resource_key,
@@ -169,6 +172,23 @@ fn handler(r: &mut Reader<'_, '_>) -> Option<String> {
         return None;
     }
     Some(text.to_owned())
+}
+
+/// The assets that it makes ready: a name, or a list of names.
+fn produces(r: &mut Reader<'_, '_>) -> Vec<String> {
+    let given = match r.get("produces") {
+        Some(Value::String(one)) => vec![("produces".to_owned(), one.as_str())],
+        _ => r.texts("produces"),
+    };
+    let mut assets: Vec<String> = Vec::new();
+    for (field, text) in given {
+        let checked = check_asset(text, "");
+        let Some(name) = r.take(&field, checked) else { continue };
+        if !assets.contains(&name) {
+            assets.push(name);
+        }
+    }
+    assets
 }
 
 fn injected(r: &mut Reader<'_, '_>) -> Vec<String> {

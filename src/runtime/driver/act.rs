@@ -110,6 +110,7 @@ impl Driver {
                 result_uri: None,
                 record: AttemptRecord::default(),
                 released: true,
+                texts: None,
             });
             return None;
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Adopt, Driven, Driver, Load, Message, Submit, Waiting};
 use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
-use crate::model::{Instant, RunRow};
+use crate::model::{Instant, RunRow, Trigger};
 use crate::runtime::executor::{Executor as _, HandlerHost, RunInfo};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
@@ -39,6 +39,7 @@ impl Driver {
                 None
             }
             Message::Report(report) => {
+                let report = self.with_texts(report);
                 self.decide(&Event::AttemptEnded(report.clone()), turn, now);
                 Some(Message::Report(report))
             }
@@ -204,6 +205,7 @@ impl Driver {
         stored: &StoredRun,
         plan: Arc<Plan>,
     ) -> Result<(), engine::Broken> {
+        self.read_texts(stored, &plan);
         self.world.load(
             stored.row.clone(),
             stored.cancel_requested,
@@ -243,6 +245,11 @@ impl Driver {
     ) -> Result<(), SessionError> {
         apply(&mut self.world, &decision)
             .map_err(|broken| SessionError::Internal(broken.to_string()))?;
+        for create in &decision.creates {
+            if create.row.trigger == Trigger::Dependency {
+                self.drive_follower(&create.row, &create.plan.0);
+            }
+        }
         for start in &decision.starts {
             if let Some(driven) = self.runs.get_mut(&start.at.run) {
                 driven.live.insert(start.at.index);

@@ -5,6 +5,7 @@
 
 mod act;
 mod ask;
+mod cells;
 mod message;
 mod refused;
 mod requests;
@@ -92,6 +93,8 @@ pub struct Driver {
     stubs: Stubs,
     /// Those who wait until nothing more happens at this instant.
     settling: Vec<Settled>,
+    /// What edges to other runs look at.
+    upstreams: cells::Upstreams,
 }
 
 /// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
@@ -159,6 +162,7 @@ impl Driver {
             watching: requests::Watching::default(),
             stubs: Stubs::default(),
             settling: Vec::new(),
+            upstreams: cells::Upstreams::default(),
         }
     }
 
@@ -167,7 +171,8 @@ impl Driver {
         let mut messages = Vec::new();
         loop {
             messages.append(&mut self.held);
-            if messages.is_empty() && self.instant.is_empty() && !self.receive(&mut messages) {
+            let idle = messages.is_empty() && self.instant.is_empty() && !self.has_unread();
+            if idle && !self.receive(&mut messages) {
                 break;
             }
             self.gather(&mut messages);
@@ -253,7 +258,7 @@ impl Driver {
         let mut again = Vec::new();
         let mut messages = messages;
         messages.extend(self.look(now).into_iter().map(Message::Request));
-        let fires = self.world.next_schedule_due(now).is_some();
+        let fires = self.world.next_schedule_due(now).is_some() || self.world.has_followers();
         let makes =
             |m: &Message| matches!(m, Message::Submit(_) | Message::Request(_) | Message::Serve(_));
         if fires || messages.iter().any(makes) {
@@ -272,11 +277,13 @@ impl Driver {
         if messages.iter().any(begins) {
             self.read_pools();
         }
+        self.read_cells(&mut turn, now);
         for message in messages {
             if let Some(kept) = self.take(message, &mut turn, &mut waiting, now) {
                 again.push(kept);
             }
         }
+        self.enable(&mut turn, now);
         self.reopen_pools(&mut turn, now);
         self.fire(&mut turn, &mut waiting, now);
         if self.world.next_timer().is_some_and(|wake| wake <= now) {

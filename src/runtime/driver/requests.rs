@@ -40,6 +40,7 @@ impl Driver {
         match self.store.changed() {
             Ok(true) => {
                 let _ = self.refresh();
+                self.cells_may_differ();
                 self.store.open_requests(self.lease.scope_id, REQUESTS).unwrap_or_default()
             }
             _ => Vec::new(),
@@ -52,6 +53,7 @@ impl Driver {
         // What cannot be read now is read before the next move.
         if self.clock.stands() && matches!(self.store.changed(), Ok(true)) {
             let _ = self.refresh();
+            self.cells_may_differ();
         }
     }
 

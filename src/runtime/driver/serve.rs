@@ -9,7 +9,9 @@ use super::message::{Message, Serve, Served};
 use super::requests::Cached;
 use super::{Driver, Waiting};
 use crate::engine::{Event, Plan, PlannedTask, Plans, Scheduled, When, decide};
-use crate::model::{DagId, Instant, Missed, NodeId, RunId, RunState, ScheduleId, TimedKey};
+use crate::model::{
+    DagId, Instant, Missed, NodeId, RunId, RunRow, RunState, ScheduleId, TaskId, TimedKey,
+};
 use crate::runtime::executor::{HandlerHost, ProcessHost};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::CachedPlan;
@@ -31,6 +33,8 @@ pub struct Serving {
     known: Vec<(TimedKey, RunId)>,
     /// Nodes that had the scope before, with whatever ran on them.
     gone: BTreeSet<NodeId>,
+    /// Tasks that were enabled since the last turn.
+    enabled: Vec<TaskId>,
 }
 
 struct ServedDag {
@@ -159,6 +163,8 @@ impl Driver {
             known.removed = found.removed;
             if !known.removed {
                 let (served, cached) = ready(found)?;
+                let enabled = newly_enabled(&known.cached, &cached);
+                self.serving.enabled.extend(enabled);
                 (known.served, known.cached) = (served, Arc::new(cached));
             }
         }
@@ -260,7 +266,13 @@ impl Driver {
     /// Takes up the open runs of the scope whose dags are served: those of a process before this
     /// one. What was live there is lost.
     fn take_up(&mut self, turn: &mut Turn, now: Instant) -> Result<(), SessionError> {
-        for run in self.store.open_runs(self.lease.scope_id)? {
+        let mut runs = self.store.open_runs(self.lease.scope_id)?;
+        // What is blocked goes on by itself when something outside of its run is repaired.
+        let blocked: Vec<RunId> = self.store.blocked_runs(self.lease.scope_id)?;
+        runs.extend(&blocked);
+        runs.sort_unstable();
+        runs.dedup();
+        for run in runs {
             if self.runs.contains_key(&run) {
                 continue;
             }
@@ -273,11 +285,32 @@ impl Driver {
             self.load(&stored, Arc::clone(&plan))
                 .map_err(|broken| SessionError::Store(broken.to_string()))?;
             self.drive_stored(stored, &plan, &host);
+            if blocked.contains(&run) {
+                self.let_go(run);
+            }
         }
         for node in self.serving.gone.clone() {
             self.decide(&Event::NodeLost { node }, turn, now);
         }
         Ok(())
+    }
+
+    /// Tasks that were enabled: what they left out is run where somebody is blocked by that.
+    pub(super) fn enable(&mut self, turn: &mut Turn, now: Instant) {
+        for task in std::mem::take(&mut self.serving.enabled) {
+            self.decide(&Event::Enabled(task), turn, now);
+        }
+    }
+
+    /// A run that the end of an upstream made is driven here from now on.
+    pub(super) fn drive_follower(&mut self, row: &RunRow, plan: &Arc<Plan>) {
+        let Some(known) = self.serving.dags.get(&row.dag_id) else { return };
+        let host = Arc::clone(&known.host);
+        let params = match serde_json::from_str(&row.params) {
+            Ok(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        self.drive(row.clone(), params, plan, &host);
     }
 
     /// Decides the fires that are due, the earliest first.
@@ -326,6 +359,16 @@ impl Driver {
     }
 }
 
+/// Tasks that are enabled now and were not before.
+fn newly_enabled(before: &CachedPlan, now: &CachedPlan) -> Vec<TaskId> {
+    let was = before.plans.active();
+    let is_new = |task: &&PlannedTask| {
+        let known = was.tasks.iter().find(|known| known.task_id == task.task_id);
+        task.enabled && known.is_some_and(|known| !known.enabled)
+    };
+    now.plans.active().tasks.iter().filter(is_new).map(|task| task.task_id).collect()
+}
+
 /// What it takes to fire a registered dag, and to make runs that somebody asks for.
 pub fn ready(dag: RegisteredDag) -> Result<(crate::engine::Served, CachedPlan), SessionError> {
     let tasks: Vec<PlannedTask> = dag.tasks.iter().map(RegisteredTask::planned).collect();
@@ -360,6 +403,8 @@ pub fn plan_of(store: &mut dyn Store, stored: &StoredRun) -> Result<Arc<Plan>, S
             task_id: version.task_id,
             version_id: version.version_id,
             def: version.def,
+            // Its runs are made; who is disabled now was not then.
+            enabled: true,
         });
     }
     let plan = Plan::build(stored.row.dag_id, &stored.row.dag, tasks);

@@ -7,6 +7,7 @@ mod read;
 mod register;
 mod releases;
 mod schedules;
+mod upstreams;
 mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +16,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::definition::to_json;
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
-    TaskRunView, Violation,
+    RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
+    TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, LeaseRow, NodeId, NodeRow, Period, ReleaseAsk,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, LeaseRow, NodeId, NodeRow, Period, ReleaseAsk,
     ReleaseRow, RequestRow, RunId, RunRow, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip,
     TaskDef, TaskId, TaskRunId, TaskRunRow, TaskVersionId, VersionRow,
 };
@@ -52,6 +53,8 @@ struct Data {
     journal: BTreeMap<RunId, Vec<Vec<u8>>>,
     pools: BTreeMap<String, MemoryPool>,
     releases: BTreeMap<i64, ReleaseRow>,
+    /// Assets that somebody outside declared ready.
+    declared: BTreeSet<(String, Date)>,
     /// Ids given so far.
     last: Last,
 }
@@ -86,6 +89,9 @@ struct MemoryTask {
     /// What was registered last.
     registered: TaskVersionId,
     removed: bool,
+    enabled: bool,
+    /// When it was registered first.
+    since: Instant,
 }
 
 #[derive(Clone, Debug)]
@@ -438,6 +444,46 @@ impl Store for MemoryStore {
 
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
         Ok(self.lock().verify())
+    }
+
+    fn upstream(&mut self, key: &str) -> Result<Option<UpstreamTask>, StoreError> {
+        Ok(self.lock().upstream(key))
+    }
+
+    fn producer(&mut self, asset: &str) -> Result<Option<String>, StoreError> {
+        Ok(self.lock().producer(asset))
+    }
+
+    fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError> {
+        Ok(self.lock().upstream_runs(task, at))
+    }
+
+    fn declare(
+        &mut self,
+        asset: &str,
+        date: Date,
+        _by: Option<&str>,
+        _now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.lock().declare(asset, date)
+    }
+
+    fn is_declared(&mut self, asset: &str, date: Date) -> Result<bool, StoreError> {
+        Ok(self.lock().declared.contains(&(asset.to_owned(), date)))
+    }
+
+    fn enable(
+        &mut self,
+        task: &str,
+        enabled: bool,
+        _by: Option<&str>,
+        _now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.lock().enable(task, enabled)
+    }
+
+    fn blocked_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.lock().blocked_runs(scope))
     }
 
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError> {

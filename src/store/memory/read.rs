@@ -44,6 +44,7 @@ impl Data {
             version_id: id,
             version: version.number,
             def: Arc::new(def),
+            enabled: task.enabled,
         })
     }
 

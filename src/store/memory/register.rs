@@ -23,7 +23,11 @@ impl Data {
             *changed |= copy.register_versions(dag, now, &mut problems)?;
         }
         if changed.contains(&true) || !problems.is_empty() {
-            let found = definition::check::<StoreError>(dags, &mut |key| Ok(self.edges_of(key)))?;
+            let found = definition::check::<StoreError>(
+                dags,
+                &mut |key| Ok(self.edges_of(key)),
+                &mut |asset| Ok(self.producer(asset)),
+            )?;
             problems.extend(found);
             if problems.is_empty() {
                 let ids = dags.iter().filter_map(|dag| copy.find_dag(&dag.key));
@@ -84,6 +88,8 @@ impl Data {
                     active: TaskVersionId(0),
                     registered: TaskVersionId(0),
                     removed: false,
+                    enabled: true,
+                    since: now,
                 };
                 self.tasks.insert(TaskId(next(&self.tasks, |id| id.0)), task);
             }
@@ -166,8 +172,12 @@ impl Data {
         for (at, task) in def.tasks.iter().enumerate() {
             found.tasks.push(definition::full_key(key, &task.name));
             for edge in task.dependencies.iter().filter(|edge| edge.can_close_a_cycle()) {
-                if self.is_active(&edge.upstream) {
-                    found.edges.push((at, edge.upstream.clone()));
+                let upstream = match edge.asset() {
+                    Some(asset) => self.producer(asset),
+                    None => Some(edge.upstream.clone()),
+                };
+                if let Some(upstream) = upstream.filter(|key| self.is_active(key)) {
+                    found.edges.push((at, upstream));
                 }
             }
         }

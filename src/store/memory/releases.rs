@@ -173,7 +173,8 @@ impl Data {
             return Ok(());
         }
         let edges = &mut |key: &str| Ok(self.edges_of(key));
-        problems.extend(definition::check::<StoreError>(&defs, edges)?);
+        let producer = &mut |asset: &str| Ok(self.producer(asset));
+        problems.extend(definition::check::<StoreError>(&defs, edges, producer)?);
         if problems.is_empty() {
             return Ok(());
         }

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0002_views.sql"),
     include_str!("../migrations/sqlite/0003_schedules.sql"),
     include_str!("../migrations/sqlite/0004_releases.sql"),
+    include_str!("../migrations/sqlite/0005_upstreams.sql"),
 ];
 
 /// The newest schema this version knows.

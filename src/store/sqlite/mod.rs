@@ -20,6 +20,7 @@ mod schedules;
 mod scopes;
 mod sql;
 mod upgrade;
+mod upstreams;
 mod verify;
 
 use std::cell::Cell;
@@ -36,12 +37,13 @@ use self::commit::Sequence;
 use self::errors::{Fault, Place};
 use super::{
     AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
-    TaskRunView, Violation, texts,
+    RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
+    TaskRunView, UpstreamRun, UpstreamTask, Violation, texts,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow, RequestRow,
-    RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskRunId, TaskVersionId, VersionRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
+    RequestRow, RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskId, TaskRunId, TaskVersionId,
+    VersionRow,
 };
 
 /// A store in a SQLite file. Used by one thread; another thread opens its own.
@@ -357,6 +359,48 @@ impl Store for SqliteStore {
 
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
         self.read(verify::verify)
+    }
+
+    fn upstream(&mut self, key: &str) -> Result<Option<UpstreamTask>, StoreError> {
+        self.read(|conn| upstreams::upstream(conn, key))
+    }
+
+    fn producer(&mut self, asset: &str) -> Result<Option<String>, StoreError> {
+        self.read(|conn| upstreams::producer(conn, asset))
+    }
+
+    fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError> {
+        self.read(|conn| upstreams::runs(conn, task, at))
+    }
+
+    fn declare(
+        &mut self,
+        asset: &str,
+        date: Date,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.write(|conn| upstreams::declare(conn, asset, date, by, now))
+            .map_err(|fault| self.place.store(fault))
+    }
+
+    fn is_declared(&mut self, asset: &str, date: Date) -> Result<bool, StoreError> {
+        self.read(|conn| upstreams::is_declared(conn, asset, date))
+    }
+
+    fn enable(
+        &mut self,
+        task: &str,
+        enabled: bool,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.write(|conn| upstreams::enable(conn, task, enabled, by, now))
+            .map_err(|fault| self.place.store(fault))
+    }
+
+    fn blocked_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
+        self.read(|conn| upstreams::blocked_runs(conn, scope))
     }
 
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError> {

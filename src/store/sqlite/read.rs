@@ -74,6 +74,7 @@ fn version(row: &Row<'_>) -> Found<RegisteredTask> {
         version_id: TaskVersionId(row.get(1)?),
         version: row.get(2)?,
         def: Arc::new(def),
+        enabled: row.get(5)?,
     })
 }
 

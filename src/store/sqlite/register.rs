@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::errors::Fault;
 use super::read::{self, KnownSchedule};
 use super::schedule_rows as schedules;
-use super::{register_rows as write, releases};
+use super::{register_rows as write, releases, upstreams};
 use crate::model::{DagDef, EdgeKind, Instant, Problem, ScheduleDef, SpecError, TaskDef};
 use crate::store::definition::{self, Choice, Content, Registered};
 use crate::store::{RegisteredDag, StoreError, release, texts};
@@ -61,7 +61,9 @@ pub(super) fn register(
     }
     let changes_anything = known.iter().zip(&changes).any(|(known, tasks)| known.changes(tasks));
     if changes_anything || !problems.is_empty() {
-        problems.extend(definition::check(dags, &mut |key| edges_of(conn, key))?);
+        problems.extend(definition::check(dags, &mut |key| edges_of(conn, key), &mut |asset| {
+            upstreams::producer(conn, asset)
+        })?);
         if problems.is_empty() {
             problems.extend(chosen(conn, &known)?);
         }
@@ -96,7 +98,9 @@ fn chosen(conn: &Connection, known: &[Known<'_>]) -> Result<Vec<Problem>, Fault>
         problems.extend(release::given(known.dag, &held));
         all.extend(held.into_iter().map(|held| (known.dag.key.clone(), held)));
     }
-    problems.extend(definition::check(&combined, &mut |key| edges_of(conn, key))?);
+    problems.extend(definition::check(&combined, &mut |key| edges_of(conn, key), &mut |asset| {
+        upstreams::producer(conn, asset)
+    })?);
     Ok(release::explained(problems, &all))
 }
 

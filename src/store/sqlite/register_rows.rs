@@ -4,6 +4,7 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 
 use super::errors::Fault;
+use super::upstreams;
 use crate::model::{DagDef, Dependency, Instant, TaskDef};
 use crate::store::definition::{Content, full_key, to_json};
 use crate::store::{StoreError, texts};
@@ -93,7 +94,7 @@ pub(super) fn activate(
         now.0,
         task
     ])?;
-    Ok(())
+    upstreams::produces(conn, task, def)
 }
 
 /// A version is what its dag file says, and does not become active.
@@ -176,8 +177,13 @@ fn dependency(
     edge: &Dependency,
     now: Instant,
 ) -> Result<(), Fault> {
-    let upstream: i64 =
-        conn.prepare_cached(texts::TASK_ID)?.query_row([&edge.upstream], |row| row.get(0))?;
+    let upstream: i64 = match edge.asset() {
+        // An asset is no task; whoever makes it ready may change.
+        Some(_) => 0,
+        None => {
+            conn.prepare_cached(texts::TASK_ID)?.query_row([&edge.upstream], |row| row.get(0))?
+        }
+    };
     conn.prepare_cached(texts::DEPENDENCY_INSERT)?.execute(params![
         version,
         task,
@@ -188,6 +194,10 @@ fn dependency(
         edge.offset_unit.as_str(),
         edge.which.as_str(),
         edge.pattern,
+        edge.pattern.as_ref().map(|_| edge.match_on.as_str()),
+        edge.on_skip.map(|word| word.as_str()),
+        edge.wait_up_to_ms,
+        edge.asset(),
         now.0,
     ])?;
     Ok(())

@@ -157,7 +157,11 @@ fn check(conn: &Connection, key: &str, chosen: Held) -> Result<(), Fault> {
     let standing = standing_def(&found);
     let def = combined(&standing, &held);
     let mut problems = given(&standing, &held);
-    problems.extend(definition::check(std::slice::from_ref(&def), &mut |key| edges_of(conn, key))?);
+    problems.extend(definition::check(
+        std::slice::from_ref(&def),
+        &mut |key| edges_of(conn, key),
+        &mut |asset| super::upstreams::producer(conn, asset),
+    )?);
     if problems.is_empty() {
         return Ok(());
     }

@@ -71,7 +71,7 @@ fn periods(conn: &Connection, id: ScheduleId, after: Instant) -> Result<Vec<Peri
     read_periods(select.query([id.0, after.0])?)
 }
 
-fn read_periods(mut found: Rows<'_>) -> Result<Vec<Period>, Fault> {
+pub(super) fn read_periods(mut found: Rows<'_>) -> Result<Vec<Period>, Fault> {
     let mut periods = Vec::new();
     while let Some(row) = found.next()? {
         periods.push(Period {

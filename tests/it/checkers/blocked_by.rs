@@ -24,9 +24,11 @@ fn check(run: &Run) -> Result<(), String> {
     for (task_run, index) in run.task_runs().iter().zip(0..) {
         let mut causes = Vec::new();
         let mut unmet = 0;
-        for (upstream, kind) in run.plan.upstream(index) {
+        let mut skips = 0;
+        for (upstream, rule) in run.plan.upstream(index) {
             let upstream = run.task_run(upstream);
-            let verdict = edge_verdict(kind, upstream.progress.state);
+            let verdict = edge_verdict(rule, upstream.standing());
+            skips += u32::from(verdict == Verdict::Skip);
             unmet += u32::from(!verdict.lets_go());
             if verdict == Verdict::Broken {
                 causes.push(upstream.progress.blocked_by.unwrap_or(upstream.id));
@@ -34,7 +36,7 @@ fn check(run: &Run) -> Result<(), String> {
         }
         let progress = &task_run.progress;
         let fits = match progress.state {
-            State::Pending => causes.is_empty(),
+            State::Pending => causes.is_empty() && skips == 0,
             State::Blocked => progress.blocked_by.is_some_and(|root| {
                 let state = run.index_of(root).map(|root| run.task_run(root).progress.state);
                 let bad = [State::Failed, State::Timeout, State::Canceled].map(Some);

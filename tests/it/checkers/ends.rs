@@ -1,6 +1,6 @@
 //! When faults stop, everything ends, and the states of the runs say so.
 
-use mainspring::engine::World;
+use mainspring::engine::{Verdict, World, edge_verdict};
 use mainspring::model::{RunState, State};
 
 use super::Checker;
@@ -32,7 +32,17 @@ impl Checker for Ends {
             } else {
                 RunState::Failed
             };
-            let open = states.iter().any(|state| state.can_move());
+            // What waits for something BLOCKED, which is no end, cannot move either.
+            let is_stuck = |index: u32| {
+                run.plan.upstream(index).any(|(up, rule)| {
+                    let upstream = run.task_run(up);
+                    let waits = edge_verdict(rule, upstream.standing()) == Verdict::Waits;
+                    waits && matches!(upstream.progress.state, State::Blocked | State::Pending)
+                })
+            };
+            let open = (0u32..).zip(&states).any(|(index, state)| {
+                state.can_move() && !(*state == State::Pending && is_stuck(index))
+            });
             if open || run.row.state != expected || run.row.finished_at.is_none() {
                 return Err(format!("{:?} with {states:?}", run.row));
             }

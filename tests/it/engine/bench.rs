@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring::engine::{
-    Decision, Event, NewRun, Plan, PlannedTask, Report, RerunWhat, TaskRunRef, World, apply,
-    decide, explain,
+    Decision, EdgeRule, Event, NewRun, Plan, PlannedTask, Report, RerunWhat, TaskRunRef, World,
+    apply, decide, explain,
 };
 use mainspring::graph::Graph;
 use mainspring::model::{
@@ -50,7 +50,8 @@ pub fn check(world: &str, events: &[&str], expect: &str) {
 pub fn task(name: &str, policy: TaskPolicy) -> PlannedTask {
     let text = serde_json::json!({"name": name, "type": "noop", "policy": policy});
     let def: TaskDef = serde_json::from_value(text).unwrap();
-    PlannedTask { task_id: TaskId(1), version_id: TaskVersionId(1), def: Arc::new(def) }
+    let (task_id, version_id) = (TaskId(1), TaskVersionId(1));
+    PlannedTask { task_id, version_id, def: Arc::new(def), enabled: true }
 }
 
 pub fn plan(tasks: Vec<PlannedTask>, edges: &[(u32, u32)], kinds: Vec<EdgeKind>) -> Arc<Plan> {
@@ -63,7 +64,10 @@ pub fn plan(tasks: Vec<PlannedTask>, edges: &[(u32, u32)], kinds: Vec<EdgeKind>)
         })
         .collect();
     let graph = Graph::new(tasks.len(), edges).unwrap();
-    Arc::new(Plan { dag_id: DagId(1), dag: "d".into(), tasks, graph, edge_kinds: kinds })
+    let rules = kinds.into_iter().map(EdgeRule::of_kind).collect();
+    let names = tasks.iter().map(|task| vec![format!("d.{}", task.def.name).into()]).collect();
+    let across = vec![Vec::new(); tasks.len()];
+    Arc::new(Plan { dag_id: DagId(1), dag: "d".into(), tasks, graph, rules, names, across })
 }
 
 pub fn new_run(plan: &Arc<Plan>) -> NewRun {
@@ -82,6 +86,7 @@ pub fn new_run(plan: &Arc<Plan>) -> NewRun {
         variant: String::new(),
         schedules: vec![],
         only: None,
+        force: false,
     }
 }
 
@@ -269,8 +274,17 @@ impl Bench {
             AttemptRecord { error_code: code.map(str::to_owned), ..AttemptRecord::default() };
         let released = what != "hung";
         let result = (outcome == Outcome::Success).then(|| Arc::from("1"));
-        let report =
-            Report { at, attempt_no, token, outcome, result, result_uri: None, record, released };
+        let report = Report {
+            at,
+            attempt_no,
+            token,
+            outcome,
+            result,
+            result_uri: None,
+            record,
+            released,
+            texts: None,
+        };
         self.event(&Event::AttemptEnded(report));
     }
 

@@ -38,6 +38,7 @@ fn report(world: &World, index: u32, outcome: Outcome) -> Event {
         result_uri: None,
         record: AttemptRecord::default(),
         released: true,
+        texts: None,
     })
 }
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use mainspring::model::{
-    Ask, AttemptRow, DagDef, DagId, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow, RequestRow,
-    RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip, State, TaskRunId, TaskVersionId,
-    VersionRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
+    RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip, State, TaskId, TaskRunId,
+    TaskVersionId, VersionRow,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, ScheduleLife, SqliteStore, Store, StoreError, StoredResult, StoredRun,
-    StoredSchedule, TaskRunView, Violation,
+    RunSummary, RunsAt, ScheduleLife, SqliteStore, Store, StoreError, StoredResult, StoredRun,
+    StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use serde_json::json;
 
@@ -57,6 +57,46 @@ impl Store for Spoilt {
 
     fn register(&mut self, d: &[DagDef], now: Instant) -> Result<Vec<RegisteredDag>, StoreError> {
         self.real.register(d, now)
+    }
+
+    fn upstream(&mut self, key: &str) -> Result<Option<UpstreamTask>, StoreError> {
+        self.real.upstream(key)
+    }
+
+    fn producer(&mut self, asset: &str) -> Result<Option<String>, StoreError> {
+        self.real.producer(asset)
+    }
+
+    fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError> {
+        self.real.upstream_runs(task, at)
+    }
+
+    fn declare(
+        &mut self,
+        asset: &str,
+        date: Date,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.real.declare(asset, date, by, now)
+    }
+
+    fn is_declared(&mut self, asset: &str, date: Date) -> Result<bool, StoreError> {
+        self.real.is_declared(asset, date)
+    }
+
+    fn enable(
+        &mut self,
+        task: &str,
+        enabled: bool,
+        by: Option<&str>,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        self.real.enable(task, enabled, by, now)
+    }
+
+    fn blocked_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
+        self.real.blocked_runs(scope)
     }
 
     fn remove_dags(&mut self, keys: &[String], now: Instant) -> Result<(), StoreError> {

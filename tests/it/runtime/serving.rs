@@ -51,6 +51,7 @@ fn made_elsewhere(folder: &Folder, nominal_at: Instant) -> RunId {
         task_id: task.task_id,
         version_id: task.version_id,
         def: Arc::clone(&task.def),
+        enabled: true,
     });
     let plan = Arc::new(Plan::build(dag.id, "d", planned.collect()).unwrap());
     let new = NewRun {
@@ -68,6 +69,7 @@ fn made_elsewhere(folder: &Folder, nominal_at: Instant) -> RunId {
         params: Default::default(),
         schedules: vec![],
         only: None,
+        force: false,
     };
     let next = store.next_ids().unwrap();
     let mut world = World::new((next.run, next.task_run), 0, lease.node_id, lease.scope_id);

@@ -437,6 +437,7 @@ impl FireStory {
             params: Default::default(),
             schedules: vec![],
             only: None,
+            force: false,
         };
         let lease = self.store.join(&node()).unwrap();
         let next = self.store.next_ids().unwrap();
@@ -570,6 +571,7 @@ impl FireStory {
                 result_uri: None,
                 record: AttemptRecord::default(),
                 released: true,
+                texts: None,
             };
             let takes = match self.rng.below(10) {
                 0 => self.rng.below(9) as i64 * HOUR,
@@ -605,7 +607,12 @@ fn node() -> NodeRow {
 }
 
 fn planned(task: &mainspring::store::RegisteredTask) -> PlannedTask {
-    PlannedTask { task_id: task.task_id, version_id: task.version_id, def: Arc::clone(&task.def) }
+    PlannedTask {
+        task_id: task.task_id,
+        version_id: task.version_id,
+        def: Arc::clone(&task.def),
+        enabled: task.enabled,
+    }
 }
 
 fn shape_of(text: &str) -> Shape {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mainspring::engine::Event;
+use mainspring::engine::{EdgeRule, Event};
 use mainspring::model::EdgeKind;
 
 use super::story::{Fault, Story, altered};
@@ -21,7 +21,8 @@ pub fn plant(story: &Story, event: &Event) -> Event {
         (Fault::NoUniqueRunKey, Event::CreateRun(new)) => new.timed = false,
         (Fault::NoSlotLimit, Event::PoolSized { slots, .. }) => *slots += 2,
         (Fault::NoUpstreamCheck, Event::CreateRun(new)) => {
-            new.plan = altered(&new.plan, |plan| plan.edge_kinds.fill(EdgeKind::Weak));
+            new.plan =
+                altered(&new.plan, |plan| plan.rules.fill(EdgeRule::of_kind(EdgeKind::Weak)));
         }
         (Fault::NoRetryBudget, Event::CreateRun(new)) => {
             new.plan = altered(&new.plan, |plan| {

@@ -338,7 +338,17 @@ fn report(
     let record =
         AttemptRecord { error_code: failed.then(|| code.to_owned()), ..AttemptRecord::default() };
     let result = (outcome == Outcome::Success).then(|| Arc::from("{}"));
-    Report { at, attempt_no, token, outcome, result, result_uri: None, record, released }
+    Report {
+        at,
+        attempt_no,
+        token,
+        outcome,
+        result,
+        result_uri: None,
+        record,
+        released,
+        texts: None,
+    }
 }
 
 /// A plan with other policies or edges than were meant.

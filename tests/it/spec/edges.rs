@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::{accepted, clean_with, dag_with, found, problems, refused};
 use mainspring::engine::{Plan, PlannedTask};
 use mainspring::model::spec::check_dag;
-use mainspring::model::{DagDef, DagId, EdgeKind, OffsetUnit, TaskId, TaskVersionId, Which};
+use mainspring::model::{
+    DagDef, DagId, EdgeKind, MatchOn, OffsetUnit, OnSkip, TaskId, TaskVersionId, Which,
+};
 
 fn waits(depends_on: Value) -> Value {
     clean_with(json!({"inputs": {}, "depends_on": depends_on}))
@@ -91,17 +93,39 @@ fn one_upstream_has_one_rule_a_period() {
 }
 
 #[test]
-fn what_does_not_run_yet_says_so() {
-    for edge in [
-        json!("order.settle"),
-        json!({"upstream": "extract", "kind": "DATA_READY"}),
-        json!({"upstream": "extract", "kind": "OUTPUT_MATCH", "pattern": "x"}),
-        json!({"upstream": "extract", "offset": -1}),
-        json!({"upstream": "extract", "window": [-6, 0]}),
-        json!({"upstream": "clean", "offset": -1}),
+fn edges_to_other_runs_and_assets_are_read() {
+    let edge = |value: Value| accepted(&waits(json!([value]))).tasks[1].dependencies[0].clone();
+    let plain = edge(json!("@ods.orders"));
+    assert_eq!((plain.upstream.as_str(), plain.kind), ("@ods.orders", EdgeKind::DataReady));
+    assert_eq!(plain.asset(), Some("ods.orders"));
+    let asset = edge(json!({"asset": "lake/ods", "offset": -1, "external": true}));
+    assert_eq!((asset.asset(), asset.offset_from, asset.external), (Some("lake/ods"), -1, true));
+    let slot = edge(json!({"upstream": "order.settle", "unit": "slot"}));
+    // Slot 0 is the last fire, and not the run's own period.
+    assert_eq!((slot.offset_unit, slot.is_here()), (OffsetUnit::Slot, false));
+    let any = edge(json!({"upstream": "order.settle", "kind": "COMPLETED", "wait_up_to": "2h"}));
+    assert_eq!(any.wait_up_to_ms, Some(7_200_000));
+    let printed = json!({"upstream": "extract", "kind": "OUTPUT_MATCH", "pattern": "x",
+        "match_on": "stdout", "on_skip": "block"});
+    let printed = edge(printed);
+    assert_eq!((printed.match_on, printed.on_skip), (MatchOn::Stdout, Some(OnSkip::Block)));
+}
+
+#[test]
+fn edges_that_say_two_things_are_refused() {
+    for (edge, code, field) in [
+        (json!({"upstream": "extract", "asset": "a"}), "duplicate_field", "asset"),
+        (json!({"asset": "a", "kind": "SUCCESS"}), "bad_edge_kind", "kind"),
+        (json!({"asset": "a b"}), "bad_name", "asset"),
+        (json!({"asset": "a."}), "bad_name", "asset"),
+        (json!({"upstream": "extract", "external": true}), "bad_edge", "external"),
+        (json!({"upstream": "extract", "wait_up_to": "1h"}), "bad_wait", "wait_up_to"),
+        (json!({"upstream": "extract", "match_on": "stdout"}), "bad_pattern", "match_on"),
     ] {
-        refused(&waits(json!([edge])), "not_supported_yet", "flights.clean");
+        refused(&waits(json!([edge])), code, &format!("flights.clean.depends_on[0].{field}"));
     }
+    let across = clean_with(json!({"inputs": {"rows": "order.settle"}}));
+    refused(&across, "input_across", "flights.clean.inputs.rows");
 }
 
 #[test]
@@ -155,6 +179,7 @@ fn plan(dag: &DagDef) -> Plan {
         task_id: TaskId(id),
         version_id: TaskVersionId(id),
         def: Arc::new(def.clone()),
+        enabled: true,
     });
     Plan::build(DagId(1), &dag.key, tasks.collect()).unwrap()
 }
@@ -164,9 +189,9 @@ fn a_plan_holds_the_edges_of_one_run() {
     let plan = plan(&check_dag(&chain(json!({"upstream": "a", "kind": "COMPLETED"}), 2)).unwrap());
     assert_eq!(plan.graph.upstream(2), [1, 0]);
     let kinds: Vec<EdgeKind> =
-        plan.graph.upstream_edges(2).iter().map(|id| plan.edge_kinds[*id as usize]).collect();
+        plan.graph.upstream_edges(2).iter().map(|id| plan.rules[*id as usize].kind).collect();
     assert_eq!(kinds, [EdgeKind::Success, EdgeKind::Completed]);
-    assert_eq!(plan.graph.edge_count(), plan.edge_kinds.len());
+    assert_eq!(plan.graph.edge_count(), plan.rules.len());
     let weak = check_dag(&chain(json!({"upstream": "c", "kind": "WEAK"}), 0)).unwrap();
     assert_eq!(self::plan(&weak).graph.upstream(0), [2]);
     let earlier = check_dag(&chain(json!({"upstream": "order.settle"}), 0)).unwrap();
@@ -176,6 +201,7 @@ fn a_plan_holds_the_edges_of_one_run() {
         task_id: TaskId(1),
         version_id: TaskVersionId(1),
         def: Arc::new(def.clone()),
+        enabled: true,
     });
     assert_eq!(Plan::build(DagId(1), "flights", tasks.collect()).unwrap_err().0[0].code, "cycle");
 }

@@ -23,6 +23,7 @@ pub fn task(name: &str, upstreams: &[&str]) -> TaskDef {
         doc: None,
         owner: None,
         labels: Vec::new(),
+        produces: vec![],
         category: None,
         resource: None,
         resource_key: None,

@@ -1,0 +1,189 @@
+//! What edges to other runs look at is read from the store, and given to the engine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Driver;
+use crate::engine::{
+    Absence, CellAt, CellKey, DATA, Event, Found, Known, Origin, Plan, READY, Report, Texts,
+    Upstream,
+};
+use crate::model::{ASSET, Instant, Outcome, State};
+use crate::runtime::output::{result_head, stdout_head};
+use crate::runtime::refusal::SessionError;
+use crate::runtime::turn::Turn;
+use crate::store::{RunsAt, StoredRun, UpstreamRun, UpstreamTask};
+
+/// How long after a failed read it is tried again, in milliseconds.
+const RETRY_MS: i64 = 500;
+
+/// What is known of the upstreams of edges to other runs, by the names that edges have for them.
+#[derive(Default)]
+pub struct Upstreams {
+    known: BTreeMap<Arc<str>, Option<Arc<Reading>>>,
+    /// Somebody else wrote: all cells are read again.
+    stale: bool,
+    /// When they could not be read at last; not tried again at once.
+    failed_at: Option<Instant>,
+}
+
+struct Reading {
+    task: UpstreamTask,
+    expected: Upstream,
+}
+
+impl Driver {
+    /// Whether there is a cell that was not read.
+    pub(super) fn has_unread(&self) -> bool {
+        let failed = self.upstreams.failed_at;
+        let waits = failed.is_some_and(|at| self.clock.now() < at.plus_millis(RETRY_MS));
+        !waits && (self.upstreams.stale || self.world.unread_cells().next().is_some())
+    }
+
+    /// Somebody else wrote: what was read may be otherwise now.
+    pub(super) fn cells_may_differ(&mut self) {
+        self.upstreams.known.clear();
+        self.upstreams.stale = self.world.cells().next().is_some();
+    }
+
+    /// Reads the cells that edges look at. What is in the world is committed at this time, so the
+    /// store knows no less than the world.
+    pub(super) fn read_cells(&mut self, turn: &mut Turn, now: Instant) {
+        if !self.has_unread() {
+            return;
+        }
+        let all = std::mem::take(&mut self.upstreams.stale);
+        let keys: Vec<CellKey> = match all {
+            true => self.world.cells().cloned().collect(),
+            false => self.world.unread_cells().cloned().collect(),
+        };
+        let read: Result<Vec<_>, SessionError> =
+            keys.into_iter().map(|key| Ok((key.clone(), self.cell(&key)?))).collect();
+        match read {
+            Ok(cells) => {
+                self.upstreams.failed_at = None;
+                self.decide(&Event::Read(cells), turn, now);
+            }
+            // What cannot be read now is read later.
+            Err(_) => {
+                self.upstreams.stale = all;
+                self.upstreams.failed_at = Some(now);
+            }
+        }
+    }
+
+    /// What is in a cell.
+    fn cell(&mut self, key: &CellKey) -> Result<Known, SessionError> {
+        let asset = key.upstream.strip_prefix(ASSET).map(str::to_owned);
+        let reading = self.upstream(&key.upstream)?;
+        let date = match key.at {
+            CellAt::Date(date) | CellAt::Week(date) | CellAt::Month(date) => Some(date),
+            CellAt::Slots { .. } => None,
+        };
+        let ready = asset.clone().or_else(|| {
+            let is_data = key.upstream.ends_with(DATA);
+            reading.as_ref().filter(|_| is_data)?.task.produces.first().cloned()
+        });
+        let declared = match (ready, date) {
+            (Some(asset), Some(date)) => self.store.is_declared(&asset, date)?,
+            _ => false,
+        };
+        let Some(reading) = reading else {
+            let absence = if asset.is_some() { Absence::Unscheduled } else { Absence::Unknown };
+            return Ok(Known { absence, declared, ..Known::default() });
+        };
+        let (expected, absence) = reading.expected.expect(&key.at);
+        let at = match date {
+            Some(date) if expected.is_empty() => RunsAt::Date(date),
+            _ => RunsAt::Fires(expected.keys().copied().collect()),
+        };
+        let wants = self.world.wants_texts(key);
+        let runs = self.store.upstream_runs(reading.task.task, &at)?.into_iter();
+        let found = runs.map(|run| (run.nominal_at, self.found(run, wants))).collect();
+        Ok(Known { found, expected, absence, declared })
+    }
+
+    fn found(&self, run: UpstreamRun, (want_result, want_stdout): (bool, bool)) -> Found {
+        let result = run.result_uri.as_deref().filter(|_| want_result);
+        let log = self.files.log(run.run, run.task_run, run.attempt_no);
+        let texts = Texts {
+            result: result.and_then(|uri| result_head(Path::new(uri))),
+            stdout: want_stdout.then(|| stdout_head(&log)).flatten(),
+        };
+        Found {
+            run: run.run,
+            task_run: run.task_run,
+            state: run.state,
+            code: run.code,
+            blocked_by: run.blocked_by,
+            result: run.result,
+            texts: (texts != Texts::default()).then(|| Box::new(texts)),
+        }
+    }
+
+    /// The task behind the name that an edge has for its upstream.
+    fn upstream(&mut self, name: &Arc<str>) -> Result<Option<Arc<Reading>>, SessionError> {
+        if let Some(known) = self.upstreams.known.get(name) {
+            return Ok(known.clone());
+        }
+        let found = match (name.strip_prefix(ASSET), name.strip_suffix(DATA)) {
+            (Some(asset), _) => match self.store.producer(asset)? {
+                Some(key) => self.store.upstream(&key)?,
+                None => None,
+            },
+            (None, Some(task)) => {
+                // Its probe says when its data is ready, if it has one.
+                let probe = self.store.upstream(&format!("{task}{READY}"))?;
+                match probe.filter(|probe| probe.is_probe && !probe.removed) {
+                    Some(probe) => Some(probe),
+                    None => self.store.upstream(task)?,
+                }
+            }
+            (None, None) => self.store.upstream(name)?,
+        };
+        let reading = match found {
+            None => None,
+            Some(task) => {
+                let expected = Upstream::new(&Origin {
+                    timezone: task.timezone.clone(),
+                    biz_offset: task.biz_offset,
+                    schedules: task.schedules.clone(),
+                    since: task.since,
+                    removed: task.removed,
+                })?;
+                Some(Arc::new(Reading { task, expected }))
+            }
+        };
+        self.upstreams.known.insert(Arc::clone(name), reading.clone());
+        Ok(reading)
+    }
+
+    /// A report with the beginning of the output that edges look at.
+    pub(super) fn with_texts(&self, mut report: Report) -> Report {
+        let is_looked_at = report.outcome == Outcome::Success && self.world.is_matched(report.at);
+        if is_looked_at && report.texts.is_none() {
+            let log = report.record.log_uri.as_deref();
+            report.texts = Some(Box::new(Texts {
+                result: report.result_uri.as_deref().and_then(|uri| result_head(Path::new(uri))),
+                stdout: log.and_then(|log| stdout_head(Path::new(log))),
+            }));
+        }
+        report
+    }
+
+    /// Before a run is loaded: the beginning of the output of what has succeeded in it, where an
+    /// edge of the run looks at that.
+    pub(super) fn read_texts(&mut self, stored: &StoredRun, plan: &Plan) {
+        for (index, row) in (0u32..).zip(&stored.task_runs) {
+            let progress = &row.progress;
+            if progress.state != State::Success || !plan.is_matched(index) {
+                continue;
+            }
+            let log = self.files.log(stored.row.id, row.id, progress.attempt_no);
+            let uri = progress.result_uri.as_deref();
+            let result = uri.and_then(|uri| result_head(Path::new(uri)));
+            self.world.know_texts(row.id, Texts { result, stdout: stdout_head(&log) });
+        }
+    }
+}

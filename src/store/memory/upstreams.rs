@@ -1,0 +1,112 @@
+//! What edges look at in other runs: tasks with the lives of their schedules, runs, and assets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Data, MemoryTask};
+use crate::model::{Date, Instant, RunId, ScopeId, State, TaskId, TaskRunRow};
+use crate::store::definition::{self, NOT_SELECTED, full_key};
+use crate::store::{RunsAt, StoreError, UpstreamRun, UpstreamTask};
+
+impl Data {
+    fn task_of(&self, key: &str) -> Option<(TaskId, &MemoryTask)> {
+        let (dag, name) = key.split_once('.')?;
+        let id = self.find_task(self.find_dag(dag)?, name)?;
+        Some((id, self.tasks.get(&id)?))
+    }
+
+    pub(super) fn upstream(&self, key: &str) -> Option<UpstreamTask> {
+        let (id, task) = self.task_of(key)?;
+        let dag = self.dags.get(&task.dag)?;
+        let mut known: Vec<_> = self.schedules.iter().filter(|(_, s)| s.dag == task.dag).collect();
+        known.sort_by_key(|(id, schedule)| (schedule.position, **id));
+        let standing: Vec<_> = known.iter().map(|(_, s)| (&s.def, s.removed)).collect();
+        let fires = definition::fires(&standing, &task.name);
+        let lives = fires
+            .iter()
+            .filter_map(|(nth, def)| Some(((*def).clone(), known.get(*nth)?.1.periods.clone())));
+        Some(UpstreamTask {
+            task: id,
+            timezone: dag.header.timezone.clone(),
+            biz_offset: dag.header.biz_offset,
+            schedules: lives.collect(),
+            since: task.since,
+            removed: task.removed || dag.removed,
+            is_probe: (self.versions.get(&task.active))
+                .is_some_and(|version| version.def.kind == definition::PROBE),
+            produces: self.produces(task).into_iter().collect(),
+        })
+    }
+
+    fn produces(&self, task: &MemoryTask) -> BTreeSet<String> {
+        let version = self.versions.get(&task.active);
+        version.map(|version| version.def.produces.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    pub(super) fn producer(&self, asset: &str) -> Option<String> {
+        let mut tasks = self.tasks.values().filter(|task| !task.removed);
+        let task = tasks.find(|task| self.produces(task).contains(asset))?;
+        Some(full_key(&self.dags.get(&task.dag)?.header.key, &task.name))
+    }
+
+    pub(super) fn upstream_runs(&self, task: TaskId, at: &RunsAt) -> Vec<UpstreamRun> {
+        let counts = |row: &&TaskRunRow| {
+            let is_there = match at {
+                RunsAt::Date(date) => row.biz_date == *date,
+                RunsAt::Fires(fires) => fires.contains(&row.nominal_at),
+            };
+            let is_chosen = row.progress.code.as_deref() != Some(NOT_SELECTED);
+            row.task_id == task && is_there && is_chosen
+        };
+        let mut rows: Vec<&TaskRunRow> = self.task_runs.values().filter(counts).collect();
+        rows.sort_by_key(|row| (row.nominal_at, row.run_id, std::cmp::Reverse(row.map_index)));
+        let newest: BTreeMap<Instant, &TaskRunRow> =
+            rows.into_iter().map(|row| (row.nominal_at, row)).collect();
+        let runs = newest.into_values().map(|row| UpstreamRun {
+            run: row.run_id,
+            task_run: row.id,
+            nominal_at: row.nominal_at,
+            state: row.progress.state,
+            code: row.progress.code.clone(),
+            blocked_by: row.progress.blocked_by,
+            result: row.progress.result.clone(),
+            result_uri: row.progress.result_uri.clone(),
+            attempt_no: row.progress.attempt_no,
+        });
+        runs.collect()
+    }
+
+    pub(super) fn declare(&mut self, asset: &str, date: Date) -> Result<bool, StoreError> {
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        for task in self.tasks.values() {
+            known.extend(self.produces(task));
+            let version = self.versions.get(&task.active);
+            let edges = version.into_iter().flat_map(|version| &version.def.dependencies);
+            known.extend(edges.filter_map(|edge| edge.asset()).map(str::to_owned));
+        }
+        if !known.contains(asset) {
+            let known: Vec<String> = known.into_iter().collect();
+            return Err(definition::unknown_asset(asset, &known).into());
+        }
+        Ok(self.declared.insert((asset.to_owned(), date)))
+    }
+
+    pub(super) fn enable(&mut self, key: &str, enabled: bool) -> Result<bool, StoreError> {
+        let found = self.task_of(key).filter(|(_, task)| !task.removed).map(|(id, _)| id);
+        let task = found.and_then(|id| self.tasks.get_mut(&id));
+        let Some(task) = task else { return Err(definition::unknown_task(key).into()) };
+        let changed = task.enabled != enabled;
+        task.enabled = enabled;
+        let dag = task.dag;
+        if let Some(dag) = self.dags.get_mut(&dag).filter(|_| changed) {
+            dag.revision += 1;
+        }
+        Ok(changed)
+    }
+
+    pub(super) fn blocked_runs(&self, scope: ScopeId) -> Vec<RunId> {
+        let blocked = self.task_runs.values().filter(|row| row.progress.state == State::Blocked);
+        let runs: BTreeSet<RunId> = blocked.map(|row| row.run_id).collect();
+        let ours = |run: &RunId| self.runs.get(run).is_some_and(|(row, _)| row.scope_id == scope);
+        runs.into_iter().filter(ours).collect()
+    }
+}

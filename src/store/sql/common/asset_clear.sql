@@ -1,0 +1,1 @@
+DELETE FROM task_asset WHERE task_id = $1
