@@ -148,9 +148,6 @@ class Dependency:
                 found["unit"] = first.unit
                 window = (first.number, last.number)
             found["window"] = list(window)
-        wait = found.get("wait_up_to")
-        if hasattr(wait, "total_seconds"):
-            found["wait_up_to_ms"] = int(found.pop("wait_up_to").total_seconds() * 1000)
         if isinstance(self.upstream, Asset):
             found["asset"] = self.upstream.name
             if self.upstream.external:
@@ -186,7 +183,6 @@ def dep(
     pattern: str | None = None,
     match_on: str | None = None,
     on_skip: str | None = None,
-    wait_up_to: str | timedelta | None = None,
     allow_future: bool = False,
 ) -> Dependency:
     """Wait for another period, another dag, or another end than success.
@@ -217,8 +213,6 @@ def dep(
         the first mebibyte of it.
     on_skip : {"satisfied", "skip", "block"}, optional
         What a skipped upstream means here; see :doc:`/dependencies` for the rule without it.
-    wait_up_to : str or timedelta, optional
-        How long after its run was made a COMPLETED edge waits at most.
     allow_future : bool, optional
         Allow a later period.
 
@@ -239,7 +233,7 @@ def dep(
     """
     return Dependency(upstream, {
         "kind": kind, "offset": offset, "window": window, "unit": unit, "which": which,
-        "pattern": pattern, "match_on": match_on, "on_skip": on_skip, "wait_up_to": wait_up_to,
+        "pattern": pattern, "match_on": match_on, "on_skip": on_skip,
         "allow_future": allow_future,
     })
 

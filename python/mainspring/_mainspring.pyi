@@ -496,6 +496,12 @@ class Timetable:
 def check_dag(spec: dict[str, Any]) -> dict[str, Any]:
     """The checked and resolved definition of a dag; raises SpecError with every problem."""
 
+def check_pairs(definitions: list[dict[str, Any]], now: int) -> None:
+    """Raises SpecError where edges to other dags and periods never hold, or seldom.
+
+    Definitions are as ``check_dag`` returns them, ``now`` in microseconds UTC.
+    """
+
 def preview(
     spec: dict[str, Any], task: str | None, request: dict[str, Any], now: int
 ) -> dict[str, Any]:

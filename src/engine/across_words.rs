@@ -56,7 +56,14 @@ fn one(world: &World, key: &CellKey, why: &Why<'_>, now: Instant) -> String {
         Why::Missing(at, false) => format!("waits for {what}, which fires at {at}"),
         Why::Absent(absence) => match absence {
             Absence::Unscheduled if is_asset => {
-                format!("waits for {what} to be declared ready")
+                let asset = key.upstream.trim_start_matches(ASSET);
+                let date = match key.at {
+                    CellAt::Date(date) | CellAt::Week(date) | CellAt::Month(date) => {
+                        format!(" --biz-date {date}")
+                    }
+                    _ => String::new(),
+                };
+                format!("waits for {what}; declare it: mainspring asset ready {asset}{date}")
             }
             Absence::Unscheduled => {
                 format!("waits for {what}, which has no schedule; {}", command(key))
@@ -83,6 +90,7 @@ fn place(key: &CellKey) -> String {
         CellAt::Date(date) => format!("{name} of {date}"),
         CellAt::Week(date) => format!("{name} of {date} or its week"),
         CellAt::Month(date) => format!("{name} of {date} or its month"),
+        CellAt::Instant(at) => format!("{name} at {at}"),
         CellAt::Slots { until, from: 0, to: 0 } => format!("{name} of its last fire up to {until}"),
         CellAt::Slots { until, from, to } if from == to => {
             format!("{name} of fire {from} from the last one up to {until}")

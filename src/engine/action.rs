@@ -31,6 +31,8 @@ pub struct Decision {
     pub starts: Vec<Start>,
     /// Attempts that end.
     pub ends: Vec<End>,
+    /// Task runs of other deciders that a start relies on, and where they must still stand.
+    pub relies: Vec<(TaskRunId, State)>,
     /// Stops to put on leases before the first signal.
     pub stops: Vec<LeaseStop>,
     /// Slots that come back although their attempt ended earlier.

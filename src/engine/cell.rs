@@ -13,7 +13,7 @@ use super::plan::Across;
 use super::run::{Run, TaskRun};
 use super::{Plan, TaskRunRef};
 use crate::calendar::dates::add_months;
-use crate::model::{Date, Instant, OffsetUnit, Progress, RunId, State, TaskRunId, Which};
+use crate::model::{Date, Instant, OffsetUnit, Progress, RunId, State, TaskId, TaskRunId, Which};
 
 /// Which cell: the upstream's full key, or `@` and an asset, and which of its runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,9 +24,20 @@ pub struct CellKey {
     pub at: CellAt,
 }
 
+/// From where edges look at other runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looking {
+    pub biz_date: Date,
+    pub nominal_at: Instant,
+    /// Whether the run was made because its upstream had ended.
+    pub follows: bool,
+}
+
 /// Which runs of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellAt {
+    /// The one of an instant.
+    Instant(Instant),
     /// Those of a business date.
     Date(Date),
     /// The same; for an upstream that has none that day and one in its week, that one.
@@ -88,6 +99,8 @@ pub struct Known {
     pub expected: BTreeMap<Instant, bool>,
     /// Why there are none, where there are none.
     pub absence: Absence,
+    /// Whose runs they are.
+    pub task: Option<TaskId>,
     /// The newest run for each nominal time.
     pub found: BTreeMap<Instant, Found>,
     /// Whether somebody outside has declared the asset ready.
@@ -121,6 +134,8 @@ pub struct Votes {
     pub(super) broken: u32,
     pub(super) skips: u32,
     pub(super) passed: u32,
+    /// Cells that were not read yet.
+    pub(super) unread: u32,
 }
 
 impl Votes {
@@ -145,11 +160,13 @@ impl Votes {
         self.broken = self.broken + to.broken - from.broken;
         self.skips = self.skips + to.skips - from.skips;
         self.passed = self.passed + to.passed - from.passed;
+        self.unread = self.unread + to.unread - from.unread;
     }
 
     /// What they come to: all have to hold.
     pub fn verdict(&self) -> Verdict {
         match () {
+            () if self.unread > 0 => Verdict::Waits,
             () if self.skips > 0 => Verdict::Skip,
             () if self.broken > 0 => Verdict::Broken,
             () if self.waits > 0 => Verdict::Waits,
@@ -328,8 +345,12 @@ impl Known {
 
 impl Across {
     /// The cells that the edge of a run looks at.
-    pub(super) fn cells(&self, biz_date: Date, nominal_at: Instant) -> Vec<CellKey> {
+    pub(super) fn cells(&self, from: Looking) -> Vec<CellKey> {
+        let Looking { biz_date, nominal_at, follows } = from;
         let key = |at| CellKey { upstream: Arc::clone(&self.upstream), at };
+        if follows && self.follows {
+            return vec![key(CellAt::Instant(nominal_at))];
+        }
         if self.unit == OffsetUnit::Slot {
             let at = CellAt::Slots { until: nominal_at, from: self.from, to: self.to };
             return vec![key(at)];
@@ -356,10 +377,10 @@ impl Cells {
 
     fn votes_of(&self, edge: &Across, run: &Run) -> Votes {
         let mut votes = Votes::default();
-        for key in edge.cells(run.row.biz_date, run.row.nominal_at) {
+        for key in edge.cells(run.period()) {
             match self.known(&key) {
                 Some(known) => votes.change(Votes::default(), known.votes(edge)),
-                None => votes.add(Verdict::Waits),
+                None => votes.unread += 1,
             }
         }
         votes
@@ -367,7 +388,7 @@ impl Cells {
 
     /// What a cell says to an edge; that it waits, where it was not read.
     pub(super) fn cell_votes(known: Option<&Known>, edge: &Across) -> Votes {
-        known.map_or(Votes { waits: 1, ..Votes::default() }, |known| known.votes(edge))
+        known.map_or(Votes { unread: 1, ..Votes::default() }, |known| known.votes(edge))
     }
 
     pub(super) fn known(&self, key: &CellKey) -> Option<&Known> {
@@ -377,7 +398,7 @@ impl Cells {
     /// Why an edge does not hold: the verdicts of its runs that do not let go, up to so many.
     pub(super) fn whys<'c>(&'c self, edge: &Across, run: &Run) -> Vec<(CellKey, Verdict, Why<'c>)> {
         let mut whys = Vec::new();
-        for key in edge.cells(run.row.biz_date, run.row.nominal_at) {
+        for key in edge.cells(run.period()) {
             match self.known(&key) {
                 None => whys.push((key, Verdict::Waits, Why::Unread)),
                 Some(known) => whys.extend(
@@ -390,9 +411,9 @@ impl Cells {
     }
 
     /// The edges of a task run look at their cells from now on.
-    pub(super) fn watch(&mut self, at: TaskRunRef, plan: &Plan, when: (Date, Instant)) {
+    pub(super) fn watch(&mut self, at: TaskRunRef, plan: &Plan, when: Looking) {
         for (edge, number) in plan.across(at.index).iter().zip(0..) {
-            for key in edge.cells(when.0, when.1) {
+            for key in edge.cells(when) {
                 let cell = self.cells.entry(key.clone()).or_default();
                 cell.watchers.insert((at, number));
                 if cell.known.is_none() {
@@ -403,9 +424,9 @@ impl Cells {
     }
 
     /// They look no more. A cell that nobody looks at is forgotten.
-    pub(super) fn unwatch(&mut self, at: TaskRunRef, plan: &Plan, when: (Date, Instant)) {
+    pub(super) fn unwatch(&mut self, at: TaskRunRef, plan: &Plan, when: Looking) {
         for (edge, number) in plan.across(at.index).iter().zip(0..) {
-            for key in edge.cells(when.0, when.1) {
+            for key in edge.cells(when) {
                 let Some(cell) = self.cells.get_mut(&key) else { continue };
                 cell.watchers.remove(&(at, number));
                 if cell.watchers.is_empty() {
@@ -431,7 +452,7 @@ impl Cells {
     }
 
     fn index(&mut self, key: &CellKey, to: bool) {
-        if let CellAt::Date(_) = key.at {
+        if let CellAt::Date(_) | CellAt::Instant(_) = key.at {
             return;
         }
         let Some(known) = self.cells.get(key).and_then(|cell| cell.known.as_ref()) else { return };
@@ -452,7 +473,8 @@ impl Cells {
         let fires = self.fires.range((Arc::clone(upstream), at, least)..);
         let fires = fires.take_while(|(up, then, _)| up == upstream && *then == at);
         let mut keys: Vec<CellKey> = fires.map(|(_, _, key)| key.clone()).collect();
-        for at in [CellAt::Date(biz_date), CellAt::Week(biz_date), CellAt::Month(biz_date)] {
+        let dates = [CellAt::Date(biz_date), CellAt::Week(biz_date), CellAt::Month(biz_date)];
+        for at in dates.into_iter().chain([CellAt::Instant(at)]) {
             let key = key(at);
             if self.cells.contains_key(&key) && !keys.contains(&key) {
                 keys.push(key);

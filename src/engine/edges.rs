@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use super::cell::Votes;
 use crate::model::{Dependency, EdgeKind, MatchOn, OnSkip, Progress, State};
 
 /// Codes of task runs that are SKIPPED, with what that means to their dependents.
@@ -222,6 +223,8 @@ pub(super) struct Counts {
     pub passed: u32,
     /// Edges to other runs that wait: what can move it is not in its own run.
     pub outside: u32,
+    /// Edges to other runs that were not read yet: nothing is decided before that.
+    pub unread: u32,
 }
 
 impl Counts {
@@ -245,16 +248,19 @@ impl Counts {
     }
 
     /// Adds an edge to another run.
-    pub fn add_outside(&mut self, kind: EdgeKind, verdict: Verdict) {
-        self.add(kind, verdict);
-        self.outside += u32::from(verdict == Verdict::Waits);
+    pub fn add_outside(&mut self, kind: EdgeKind, votes: Votes) {
+        self.add(kind, votes.verdict());
+        self.outside += u32::from(votes.verdict() == Verdict::Waits);
+        self.unread += u32::from(votes.unread > 0);
     }
 
     /// The same as `change` for an edge to another run.
-    pub fn change_outside(&mut self, kind: EdgeKind, from: Verdict, to: Verdict) {
-        self.change(kind, from, to);
-        self.outside += u32::from(to == Verdict::Waits);
-        self.outside -= u32::from(from == Verdict::Waits);
+    pub fn change_outside(&mut self, kind: EdgeKind, from: Votes, to: Votes) {
+        self.change(kind, from.verdict(), to.verdict());
+        self.outside += u32::from(to.verdict() == Verdict::Waits);
+        self.outside -= u32::from(from.verdict() == Verdict::Waits);
+        self.unread += u32::from(to.unread > 0);
+        self.unread -= u32::from(from.unread > 0);
     }
 
     /// Whether every edge lets go, and some skip was passed on while none holds.

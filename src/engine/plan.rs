@@ -46,6 +46,8 @@ pub struct Across {
     pub unit: OffsetUnit,
     /// Which of several upstream runs of a period count.
     pub which: Which,
+    /// Whether it is the edge that the dag follows, where that has no schedule.
+    pub follows: bool,
     /// Whether it names a task, whose success it needs besides the asset being ready.
     pub needs_task: bool,
 }
@@ -119,6 +121,13 @@ impl Plan {
             }
             across.push(outside);
         }
+        let follows = |edge: &&mut Across| {
+            let here = (edge.from, edge.to, edge.unit) == (0, 0, OffsetUnit::Day);
+            here && local(dag, &edge.upstream).is_none()
+        };
+        if let Some(edge) = across.iter_mut().flatten().find(follows) {
+            edge.follows = true;
+        }
         let graph = Graph::new(tasks.len(), &edges)
             .map_err(|error| Problem::new("bad_graph", dag, error.to_string()))?;
         let names = (0u32..).zip(&defs).map(|(at, def)| {
@@ -136,6 +145,12 @@ impl Plan {
         });
         let names = names.collect();
         Ok(Plan { dag_id, dag: dag.to_owned(), tasks, graph, rules, names, across })
+    }
+
+    /// The edge to another dag that it follows where it has no schedule: the first one in the
+    /// author's order that looks at its own period.
+    pub fn followed(&self) -> Option<&Across> {
+        self.across.iter().flatten().find(|edge| edge.follows)
     }
 
     /// Full key of a task.
@@ -207,6 +222,7 @@ impl Across {
             to: edge.offset_to,
             unit: edge.offset_unit,
             which: edge.which,
+            follows: false,
             needs_task,
         }
     }

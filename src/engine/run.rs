@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::cell::{Cells, Votes};
+use super::cell::{Cells, Looking, Votes};
 use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
 use super::{Plan, PlannedTask, Stop};
 use crate::model::{
     EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId, TaskRunRow,
-    Token,
+    Token, Trigger,
 };
 
 /// A run with all its task runs.
@@ -94,7 +94,7 @@ impl Run {
             }
             let votes = cells.votes(&run, index);
             for (edge, votes) in run.plan.across(index).iter().zip(&votes) {
-                counts.add_outside(edge.rule.kind, votes.verdict());
+                counts.add_outside(edge.rule.kind, *votes);
             }
             if let Some(task_run) = run.task_runs.get_mut(index as usize) {
                 task_run.counts = counts;
@@ -141,6 +141,15 @@ impl Run {
                 .is_some_and(|root| matches!(root.progress.state, State::Skipped | State::Blocked)),
         };
         task_run.progress.state == State::Blocked && is_outside(task_run.progress.blocked_by)
+    }
+
+    /// From where its edges look at other runs.
+    pub(super) fn period(&self) -> Looking {
+        Looking {
+            biz_date: self.row.biz_date,
+            nominal_at: self.row.nominal_at,
+            follows: self.row.trigger == Trigger::Dependency,
+        }
     }
 
     /// The task at an index.

@@ -73,9 +73,9 @@ impl World {
         };
         self.change(at, |task_run| {
             let Some(votes) = task_run.votes.get_mut(edge as usize) else { return };
-            let from = votes.verdict();
+            let from = *votes;
             votes.change(before, after);
-            task_run.counts.change_outside(kind, from, votes.verdict());
+            task_run.counts.change_outside(kind, from, *votes);
         });
     }
 }

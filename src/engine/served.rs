@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use super::cell::Found;
 use super::edges::Verdict;
-use super::plan::local;
 use super::schedule::Scheduled;
 use super::{Across, Candidate, Plan, PlannedTask, Plans, When};
 use crate::calendar::Entry;
 use crate::model::{
-    DagDef, DagId, Date, Dependency, EdgeKind, Problem, ScheduleDef, ScheduleId, SpecError, Target,
-    TaskId,
+    DagDef, DagId, Date, Problem, ScheduleDef, ScheduleId, SpecError, Target, TaskId,
 };
 
 /// A dag that is served.
@@ -53,7 +51,11 @@ impl Served {
             let plans = Plans::new(dag, &def.key, vec![task.clone()], candidates)?;
             targets.insert(Some(task.task_id), (plans, when(of_task)?));
         }
-        let follows = if schedules.is_empty() { follows(&def.key, tasks) } else { None };
+        let is_timed = !schedules.is_empty();
+        let dag_plan: Option<&(Plans, When)> = targets.get(&None);
+        let follows =
+            dag_plan.filter(|_| !is_timed).and_then(|(plans, _)| plans.active().followed());
+        let follows = follows.cloned();
         let (key, max_active_runs) = (def.key.clone(), def.max_active_runs);
         Ok(Served { dag, key, max_active_runs, targets, follows })
     }
@@ -89,14 +91,6 @@ impl Served {
             || Problem::new("unknown_task", &self.key, "the task is not in the dag any more");
         self.targets.get(&task).ok_or_else(|| missing().into())
     }
-}
-
-fn follows(dag: &str, tasks: &[PlannedTask]) -> Option<Across> {
-    let edges = tasks.iter().flat_map(|task| &task.def.dependencies);
-    let other = |edge: &&Dependency| {
-        edge.kind != EdgeKind::Weak && edge.is_here() && local(dag, &edge.upstream).is_none()
-    };
-    edges.into_iter().find(other).map(Across::plain)
 }
 
 fn of_dag(dag: DagId) -> std::ops::RangeInclusive<(DagId, ScheduleId)> {

@@ -124,10 +124,13 @@ impl Upstream {
                 self.of_date_or_period(date, first, last)
             }
             CellAt::Slots { until, from, to } => self.slots(until, from, to),
+            // Whoever looks so was made because there is one.
+            CellAt::Instant(at) => BTreeMap::from([(at, false)]),
         };
         let absence = match *at {
             _ if !fires.is_empty() => Absence::NoFire,
             CellAt::Date(date) | CellAt::Week(date) | CellAt::Month(date) => self.absence(date),
+            CellAt::Instant(_) => Absence::Unscheduled,
             CellAt::Slots { until, .. } => match self.stretches.first() {
                 Some(first) if until <= first.from => Absence::BeforeFirst,
                 None => self.absence(self.first_date),

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::apply::Broken;
 use super::cell::{CellKey, Cells, found};
-use super::edges::Texts;
+use super::edges::{Texts, skip_codes};
 use super::run::{Live, Run, TaskRun};
 use super::{Plan, Scheduled, Served, TaskRunRef};
 use crate::model::{
     DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, RunState, ScheduleId, ScopeId,
-    State, TaskRunId, TaskRunRow, TimedKey,
+    State, TaskId, TaskRunId, TaskRunRow, TimedKey,
 };
 
 /// What a decision is made from.
@@ -162,6 +162,20 @@ impl World {
     /// Cells that are looked at and were not read yet.
     pub fn unread_cells(&self) -> impl Iterator<Item = &CellKey> {
         self.cells.unread.iter()
+    }
+
+    /// Runs from which a task was left out because it was disabled, and by which somebody is blocked.
+    pub fn blocking_runs(&self, task: TaskId) -> BTreeSet<RunId> {
+        let cells = self.cells.cells.values();
+        let of_task =
+            cells.filter(|cell| cell.known.as_ref().is_some_and(|k| k.task == Some(task)));
+        let blocking = of_task.filter(|cell| {
+            let watchers = cell.watchers.iter().filter_map(|(at, _)| self.task_run(*at));
+            watchers.into_iter().any(|watcher| watcher.progress.state == State::Blocked)
+        });
+        let found = blocking.filter_map(|cell| cell.known.as_ref()).flat_map(|k| k.found.values());
+        let disabled = |found: &&super::Found| found.code.as_deref() == Some(skip_codes::DISABLED);
+        found.filter(disabled).map(|found| found.run).collect()
     }
 
     /// Whether a dag is served whose runs the end of an upstream makes.
@@ -339,7 +353,7 @@ impl World {
         if run.plan.across(at.index).is_empty() {
             return;
         }
-        let (plan, when) = (Arc::clone(&run.plan), (run.row.biz_date, run.row.nominal_at));
+        let (plan, when) = (Arc::clone(&run.plan), run.period());
         match to {
             true => self.cells.watch(at, &plan, when),
             false => self.cells.unwatch(at, &plan, when),
@@ -479,6 +493,7 @@ fn due_at(task_run: &TaskRun) -> Option<Instant> {
         return live.stop.map(|stop| stop.give_up_at).or(live.timeout_at);
     }
     match progress.state {
+        _ if counts.unread > 0 => None,
         State::Pending | State::Blocked if counts.skips > 0 => AT_ONCE,
         State::Pending if counts.broken > 0 => AT_ONCE,
         State::Blocked if counts.broken == 0 => AT_ONCE,

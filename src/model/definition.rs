@@ -206,9 +206,6 @@ pub struct Dependency {
     /// What a skipped upstream means; none is the rule of the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_skip: Option<OnSkip>,
-    /// How long after the run was made a COMPLETED edge waits at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_up_to_ms: Option<i64>,
     /// Whether the asset comes from elsewhere: no task of ours makes it ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub external: bool,
@@ -231,7 +228,6 @@ impl Dependency {
             pattern: None,
             match_on: MatchOn::Result,
             on_skip: None,
-            wait_up_to_ms: None,
             external: false,
         }
     }

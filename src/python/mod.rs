@@ -47,7 +47,7 @@ mod _mainspring {
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]
-    use super::{check_dag, duration_ms, migrate, preview, states};
+    use super::{check_dag, check_pairs, duration_ms, migrate, preview, states};
 
     use pyo3::prelude::*;
 
@@ -63,6 +63,22 @@ fn check_dag<'py>(py: Python<'py>, spec: &Bound<'py, PyAny>) -> PyResult<Bound<'
     let spec = values::to_json(spec)?;
     let def = py.detach(|| crate::engine::check_definition(&spec)).map_err(errors::spec)?;
     values::face(py, &def)
+}
+
+/// Raises SpecError where edges to other dags and periods never hold, or seldom.
+#[pyfunction]
+fn check_pairs(py: Python<'_>, definitions: &Bound<'_, PyAny>, now: i64) -> PyResult<()> {
+    let dags: Vec<crate::model::DagDef> = serde_json::from_value(values::to_json(definitions)?)
+        .map_err(|error| {
+            let problem = crate::model::Problem::new("bad_definition", "check", error.to_string());
+            errors::spec(problem.into())
+        })?;
+    let problems: Vec<_> = py.detach(|| {
+        let mut find = |key: &str| dags.iter().find(|dag| dag.key == key).cloned();
+        let now = crate::model::Instant(now);
+        dags.iter().flat_map(|dag| crate::engine::check_pairs(dag, &mut find, now)).collect()
+    });
+    if problems.is_empty() { Ok(()) } else { Err(errors::spec(crate::model::SpecError(problems))) }
 }
 
 /// What a run would get: its times, and each text of a task before and after.

@@ -22,9 +22,11 @@ use super::reporter::Reporter;
 use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
 use super::told::Told;
 use super::watch::RunWatch;
-use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, World, explain};
+use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, World, check_pairs, explain};
 use crate::model::key::{NameKind, check_name};
-use crate::model::{DagDef, Instant, NodeId, NodeRow, RunId, RunState, ScopeLease, SpecError};
+use crate::model::{
+    DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
+};
 use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
 
 /// How often whoever waits for a run to be made is asked whether to go on.
@@ -184,11 +186,39 @@ impl Session {
     /// # Errors
     /// `SessionError::Spec` with every problem.
     pub fn register(&self, dags: &[DagDef]) -> Result<Vec<RegisteredDag>, SessionError> {
+        let problems = self.pair_problems(dags)?;
+        if !problems.is_empty() {
+            return Err(SpecError(problems).into());
+        }
         let registered = lock(&self.store).register(dags, self.clock.now())?;
         for dag in &registered {
             self.cache(dag.clone())?;
         }
         Ok(registered)
+    }
+
+    /// Edges to other runs that can never hold; what they look at is given, or registered already.
+    fn pair_problems(&self, dags: &[DagDef]) -> Result<Vec<Problem>, SessionError> {
+        let now = self.clock.now();
+        let mut store = lock(&self.store);
+        let mut failed = None;
+        let mut find = |key: &str| {
+            if let Some(given) = dags.iter().find(|dag| dag.key == key) {
+                return Some(given.clone());
+            }
+            match store.dag(key) {
+                Ok(found) => found.filter(|dag| !dag.removed).map(RegisteredDag::whole),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        };
+        let problems = dags.iter().flat_map(|dag| check_pairs(dag, &mut find, now)).collect();
+        match failed {
+            Some(error) => Err(error.into()),
+            None => Ok(problems),
+        }
     }
 
     fn cache(&self, registered: RegisteredDag) -> Result<Arc<CachedPlan>, SessionError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::{Decision, Effect, Move, Run, ScheduleMove, TaskRunRef, World};
 use crate::model::journal::{self, Entry};
-use crate::model::{Decided, Instant, RunId, ScheduleId, ScopeLease, TaskRunId};
+use crate::model::{Date, Decided, Instant, RunId, ScheduleId, ScopeLease, TaskId, TaskRunId};
 use crate::store::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, Watermark};
 
 /// What the decisions of one turn come to.
@@ -17,6 +17,8 @@ pub struct Turn {
     decisions: Vec<Decision>,
     journal: BTreeMap<RunId, Vec<Entry>>,
     answers: Vec<(i64, Decided)>,
+    /// What other runs have made of something that is run again.
+    pub outdated: Vec<(TaskId, Date, RunId)>,
 }
 
 impl Turn {
@@ -48,6 +50,7 @@ impl Turn {
         }
         self.decisions.extend(other.decisions);
         self.answers.extend(other.answers);
+        self.outdated.extend(other.outdated);
     }
 
     fn is_new(&self, run: RunId) -> bool {
@@ -89,6 +92,7 @@ impl Turn {
             });
         }
         for decision in &self.decisions {
+            batch.relies.extend(&decision.relies);
             batch.starts.extend(decision.starts.iter().map(|start| start.attempt.clone()));
             batch.ends.extend(
                 decision.ends.iter().map(|e| Ended { end: e.end.clone(), released: e.released }),
@@ -116,6 +120,7 @@ impl Turn {
             }
         }
         batch.answers.clone_from(&self.answers);
+        batch.outdated.clone_from(&self.outdated);
         for (run, entries) in &self.journal {
             if let Some(found) = world.run(*run) {
                 batch.journal.push((*run, journal::pack(found.row.first_task_run_id, entries)));

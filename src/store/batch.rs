@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::engine::RunMove;
 use crate::model::{
-    AttemptEnd, AttemptStart, Decided, Instant, Progress, RunId, RunRow, ScheduleId, ScopeLease,
-    Skip, StopReason, TaskRunId, TaskRunRow,
+    AttemptEnd, AttemptStart, Date, Decided, Instant, Progress, RunId, RunRow, ScheduleId,
+    ScopeLease, Skip, State, StopReason, TaskId, TaskRunId, TaskRunRow,
 };
 
 /// Everything that one commit writes; all of it or nothing.
@@ -23,6 +23,11 @@ pub struct Batch {
     pub progressed: Vec<Progressed>,
     /// Task runs to mark stale: an upstream was rerun after they had become final.
     pub stale: Vec<TaskRunId>,
+    /// What other runs have made of something that is run again: those of a task for a business
+    /// date that are final, but for those of the run itself, are marked stale.
+    pub outdated: Vec<(TaskId, Date, RunId)>,
+    /// Task runs that a start relies on: refused when one does not stand there any more.
+    pub relies: Vec<(TaskRunId, State)>,
     /// Attempts that begin: row and lease.
     pub starts: Vec<AttemptStart>,
     /// Attempts that end.
@@ -57,6 +62,8 @@ impl Batch {
             expected: None,
             progressed: Vec::new(),
             stale: Vec::new(),
+            outdated: Vec::new(),
+            relies: Vec::new(),
             starts: Vec::new(),
             ends: Vec::new(),
             stops: Vec::new(),
@@ -76,6 +83,7 @@ impl Batch {
         self.created.is_empty()
             && self.progressed.is_empty()
             && self.stale.is_empty()
+            && self.outdated.is_empty()
             && self.starts.is_empty()
             && self.ends.is_empty()
             && self.stops.is_empty()

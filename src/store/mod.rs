@@ -22,8 +22,8 @@ pub use batch::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, W
 pub use error::{Changed, CommitError, StoreError};
 pub use memory::MemoryStore;
 pub use query::{
-    AttemptFilter, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView, UpstreamRun,
-    UpstreamTask, Violation,
+    AttemptFilter, DependentEdge, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,
+    UpstreamRun, UpstreamTask, Violation,
 };
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
@@ -51,6 +51,16 @@ pub struct RegisteredDag {
     pub revision: i64,
     /// Whether it was removed: no file defines it any more.
     pub removed: bool,
+}
+
+impl RegisteredDag {
+    /// Its definition with tasks and schedules.
+    pub fn whole(self) -> DagDef {
+        let mut def = self.def;
+        def.tasks = self.tasks.iter().map(|task| (*task.def).clone()).collect();
+        def.schedules = self.schedules.into_iter().map(|(_, schedule)| schedule).collect();
+        def
+    }
 }
 
 /// A task with an open release: what is registered does not become active by itself.
@@ -324,6 +334,10 @@ pub trait Store: Send {
     /// The newest runs of a task, one for each instant, in the order of those. Runs from which
     /// whoever asked for them left it out do not count.
     fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError>;
+
+    /// The edges of active versions to a task, or to an asset that it makes ready; WEAK ones left
+    /// out.
+    fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError>;
 
     /// Somebody outside says that an asset is ready for a business date. Returned is whether that
     /// was not known before.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use crate::model::{
-    BizOffset, Date, Instant, LeaseRow, NodeRow, Period, RunId, RunRow, RunState, ScheduleDef,
-    State, TaskId, TaskRunId, TaskRunRow,
+    BizOffset, Date, Instant, LeaseRow, NodeRow, OffsetUnit, Period, RunId, RunRow, RunState,
+    ScheduleDef, State, TaskId, TaskRunId, TaskRunRow,
 };
 
 /// Which runs.
@@ -100,6 +100,19 @@ pub struct UpstreamTask {
     pub is_probe: bool,
     /// The assets that it makes ready.
     pub produces: Vec<String>,
+}
+
+/// An edge of some task to another, from whoever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DependentEdge {
+    /// Who waits.
+    pub task: TaskId,
+    /// First period looked at.
+    pub from: i32,
+    /// Last period looked at.
+    pub to: i32,
+    /// Unit of both.
+    pub unit: OffsetUnit,
 }
 
 /// Which runs of an upstream.

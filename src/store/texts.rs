@@ -36,6 +36,7 @@ texts! {
     DAG_TOUCH = "common/dag_touch";
     DAG_UPDATE = "common/dag_update";
     DEPENDENCY_INSERT = "common/dependency_insert";
+    DEPENDENT_EDGES = "common/dependent_edges";
     EDGE_OF_DAG = "common/edge_of_dag";
     JOURNAL_INSERT = "common/journal_insert";
     JOURNAL_OF_RUN = "common/journal_of_run";
@@ -119,9 +120,11 @@ texts! {
     TASK_RUN_COUNTS = "common/task_run_counts";
     TASK_RUN_INSERT = "common/task_run_insert";
     TASK_RUN_OF_RUN = "common/task_run_of_run";
+    TASK_RUN_OUTDATE = "common/task_run_outdate";
     TASK_RUN_PROGRESS = "common/task_run_progress";
     TASK_RUN_RESULT = "common/task_run_result";
     TASK_RUN_STALE = "common/task_run_stale";
+    TASK_RUN_STANDS = "common/task_run_stands";
     TASK_RUN_VIEW = "common/task_run_view";
     TASK_STANDING = "common/task_standing";
     UPSTREAM_OF_DATE = "common/upstream_of_date";

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use mainspring::model::{ARROWS, Outcome, ParamType, RunState, State};
+use mainspring::engine::{EdgeRule, Pattern, Standing, edge_verdict, skip_codes};
+use mainspring::model::{ARROWS, EdgeKind, Outcome, ParamType, RunState, State};
 
 /// The block of a document between `<!-- name -->` and `<!-- end -->`.
 fn block(file: &str, name: &str) -> String {
@@ -60,4 +61,32 @@ fn the_words_for_runs_and_attempts_are_those_of_the_code() {
 fn the_types_of_parameters_are_those_of_the_code() {
     let words: Vec<&str> = ParamType::ALL.iter().map(|word| word.as_str()).collect();
     compare("parameters.md", "types", &words.join(", "));
+}
+
+#[test]
+fn the_verdicts_of_edges_are_those_of_the_code() {
+    let mut table = String::from("| upstream |");
+    EdgeKind::ALL.iter().for_each(|kind| write!(table, " {kind} |").unwrap());
+    table.push_str("\n| --- |");
+    EdgeKind::ALL.iter().for_each(|_| table.push_str(" --- |"));
+    let skips = [
+        ("SKIPPED by the calendar", Some("RUN_ON")),
+        ("SKIPPED by a condition", Some(skip_codes::NO_MATCH)),
+        ("SKIPPED, disabled", Some(skip_codes::DISABLED)),
+        ("SKIPPED, left out", Some(skip_codes::NOT_SELECTED)),
+    ];
+    let states = State::ALL.iter().filter(|state| **state != State::Skipped);
+    let rows = states
+        .map(|state| (state.as_str(), *state, None))
+        .chain(skips.into_iter().map(|(name, code)| (name, State::Skipped, code)));
+    for (name, state, code) in rows {
+        write!(table, "\n| {name} |").unwrap();
+        for kind in EdgeKind::ALL {
+            let mut rule = EdgeRule::of_kind(*kind);
+            rule.pattern = regex::Regex::new("yes").ok().map(Pattern);
+            let up = Standing { code, result: Some("yes"), ..Standing::of_state(state) };
+            write!(table, " {:?} |", edge_verdict(&rule, up)).unwrap();
+        }
+    }
+    compare("dependencies.md", "edges", &table);
 }

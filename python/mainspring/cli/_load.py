@@ -136,6 +136,7 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
         for task in item.definition["tasks"]
     }
     names = {item.name for item in checked}
+    makers = {asset: key for key, (_, task) in tasks.items() for asset in task.get("produces", [])}
     problems: list[Problem] = []
     graph: dict[str, set[str]] = {}
     crossing = False
@@ -143,6 +144,20 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
         graph[key] = set()
         for edge in task.get("dependencies", []):
             upstream = edge["upstream"]
+            if upstream.startswith("@"):
+                asset = upstream[1:]
+                if asset in makers:
+                    crossing |= makers[asset].partition(".")[0] != item.name
+                    if edge.get("offset_to", 0) >= 0:
+                        graph[key].add(makers[asset])
+                elif whole and not edge.get("external"):
+                    message = f"{key}: waits for the asset {asset!r}, which no task makes"
+                    hint = nearest(asset, makers) or (
+                        "a task makes it with produces=; say external=True where it comes from "
+                        "elsewhere")
+                    place = shown_path(item.file)
+                    problems.append(Problem("unknown_asset", place, message, hint))
+                continue
             other = upstream.partition(".")[0]
             crossing |= other != item.name
             if upstream in tasks:
@@ -155,9 +170,31 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
                     hint = nearest(upstream, tasks)
                     place = shown_path(item.file)
                     problems.append(Problem("unknown_upstream", place, message, hint))
+    problems += pairs(checked)
     if crossing:
         problems += _circle(graph, {key: shown_path(item.file) for key, (item, _) in tasks.items()})
     return problems
+
+
+def pairs(checked: Sequence[Checked]) -> list[Problem]:
+    """Edges to other dags and periods that can never hold, or on few days only."""
+    import time
+
+    from mainspring._mainspring import check_pairs
+
+    whole = [item.definition for item in checked if item.definition is not None]
+    waits = [task for each in whole for task in each["tasks"]
+             if any(edge.get("offset_from") or edge.get("offset_to")
+                    or edge["upstream"].partition(".")[0] != each["key"]
+                    or each.get("schedules")
+                    for edge in task.get("dependencies", []))]
+    if not waits or not all("timezone" in each for each in whole):
+        return []
+    try:
+        check_pairs(whole, time.time_ns() // 1000)
+    except SpecError as error:
+        return list(error.problems)
+    return []
 
 
 def _circle(graph: dict[str, set[str]], files: dict[str, str]) -> list[Problem]:

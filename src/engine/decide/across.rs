@@ -101,15 +101,30 @@ impl Draft<'_> {
         let Some(kind) = self.across(at, edge).map(|across| across.rule.kind) else { return };
         let known = self.world.task_run(at).and_then(|t| t.votes.get(edge as usize)).copied();
         let Some(mut votes) = self.votes.get(&(at, edge)).copied().or(known) else { return };
-        let from = votes.verdict();
+        let from = votes;
         votes.change(before, after);
-        let to = votes.verdict();
         self.votes.insert((at, edge), votes);
         let mut edges = self.edges(at);
-        edges.counts.change_outside(kind, from, to);
-        edges.lost_cause |= from == Verdict::Broken;
+        edges.counts.change_outside(kind, from, votes);
+        edges.lost_cause |= from.verdict() == Verdict::Broken;
         self.edges.insert(at, edges);
         self.touched.push_back(at);
+    }
+
+    /// The task runs that the edges of one look at and that are not here: somebody else may move
+    /// them, so the transaction that starts it looks again.
+    pub(super) fn relied(&self, at: TaskRunRef) -> Vec<(TaskRunId, State)> {
+        let Some(run) = self.run(at.run) else { return Vec::new() };
+        let mut relied = Vec::new();
+        for edge in run.plan.across(at.index) {
+            for key in edge.cells(run.period()) {
+                let Some(known) = self.world.cells.known(&key) else { continue };
+                let elsewhere = known.found.values();
+                let elsewhere = elsewhere.filter(|found| self.world.run(found.run).is_none());
+                relied.extend(elsewhere.map(|found| (found.task_run, found.state)));
+            }
+        }
+        relied
     }
 
     /// What breaks an edge to another run: the task run at the root, if it is one, and a code.
@@ -150,7 +165,7 @@ impl Draft<'_> {
     fn each_broken(&self, at: TaskRunRef, mut look: impl FnMut(Why<'_>)) {
         let Some(run) = self.run(at.run) else { return };
         for edge in run.plan.across(at.index) {
-            for key in edge.cells(run.row.biz_date, run.row.nominal_at) {
+            for key in edge.cells(run.period()) {
                 let Some(known) = self.known(&key) else { continue };
                 let verdicts = known.verdicts(edge).into_iter();
                 verdicts

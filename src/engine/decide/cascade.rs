@@ -30,6 +30,8 @@ impl Draft<'_> {
         let counts = self.edges(at).counts;
         let Some(progress) = self.progress(at) else { return };
         match progress.state {
+            // What stands there stays until it is known what its edges look at.
+            _ if counts.unread > 0 => {}
             State::Pending | State::Blocked if counts.skips > 0 => {
                 self.skip(at, skip_codes::NO_MATCH)
             }

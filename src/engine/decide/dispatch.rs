@@ -51,6 +51,8 @@ impl Draft<'_> {
             pool,
         };
         let timeout_at = timeout_at(task, now);
+        let relied = self.relied(at);
+        self.out.relies.extend(relied);
         self.out.effects.push(Effect::Start(at, attempt.clone()));
         self.out.starts.push(Start { at, attempt, timeout_at });
     }

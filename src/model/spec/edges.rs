@@ -22,9 +22,6 @@ const FIELDS: &[&str] = &[
     "pattern",
     "match_on",
     "on_skip",
-    "wait_up_to",
-    "wait_up_to_ms",
-    "wait_up_to_sec",
     "allow_future",
 ];
 
@@ -232,13 +229,6 @@ fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
         r.advise("external", "bad_edge", message, "leave it out for a task");
     }
     let on_skip = r.word("on_skip", "bad_on_skip", ON_SKIP);
-    let wait = r.duration(["wait_up_to", "wait_up_to_ms", "wait_up_to_sec"]).flatten();
-    let wait_up_to_ms = wait.filter(|ms| *ms > 0);
-    if wait_up_to_ms.is_some() && kind != EdgeKind::Completed {
-        let message = format!("a {kind} edge does not hold because time has passed");
-        let hint = "`wait_up_to` is for COMPLETED edges, which take any end";
-        r.advise("wait_up_to", "bad_wait", message, hint);
-    }
     // The run's own period is the same in every unit but slots, which count fires.
     let here = (offset_from, offset_to) == (0, 0) && unit != OffsetUnit::Slot;
     let offset_unit = if here { OffsetUnit::Day } else { unit };
@@ -252,7 +242,6 @@ fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
         pattern,
         match_on,
         on_skip,
-        wait_up_to_ms,
         external,
     })
 }

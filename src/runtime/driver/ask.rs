@@ -250,6 +250,10 @@ impl Driver {
                 self.drive_follower(&create.row, &create.plan.0);
             }
         }
+        if decision.schedules.iter().any(|to| to.paused.is_some()) {
+            // What is expected of it is another thing from now on.
+            self.cells_may_differ();
+        }
         for start in &decision.starts {
             if let Some(driven) = self.runs.get_mut(&start.at.run) {
                 driven.live.insert(start.at.index);
@@ -261,6 +265,7 @@ impl Driver {
         for at in &decision.releases {
             self.no_longer_live(*at);
         }
+        self.outdate(&decision, turn);
         turn.add(decision);
         Ok(())
     }

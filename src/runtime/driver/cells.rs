@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Driver;
+use crate::calendar::dates::add_months;
 use crate::engine::{
-    Absence, CellAt, CellKey, DATA, Event, Found, Known, Origin, Plan, READY, Report, Texts,
-    Upstream,
+    Absence, CellAt, CellKey, DATA, Decision, Event, Found, Known, Origin, Plan, READY, Report,
+    Texts, Upstream,
 };
-use crate::model::{ASSET, Instant, Outcome, State};
+use crate::model::{ASSET, Instant, OffsetUnit, Outcome, State};
 use crate::runtime::output::{result_head, stdout_head};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
@@ -79,7 +80,7 @@ impl Driver {
         let reading = self.upstream(&key.upstream)?;
         let date = match key.at {
             CellAt::Date(date) | CellAt::Week(date) | CellAt::Month(date) => Some(date),
-            CellAt::Slots { .. } => None,
+            CellAt::Slots { .. } | CellAt::Instant(_) => None,
         };
         let ready = asset.clone().or_else(|| {
             let is_data = key.upstream.ends_with(DATA);
@@ -101,7 +102,8 @@ impl Driver {
         let wants = self.world.wants_texts(key);
         let runs = self.store.upstream_runs(reading.task.task, &at)?.into_iter();
         let found = runs.map(|run| (run.nominal_at, self.found(run, wants))).collect();
-        Ok(Known { found, expected, absence, declared })
+        let task = Some(reading.task.task);
+        Ok(Known { found, task, expected, absence, declared })
     }
 
     fn found(&self, run: UpstreamRun, (want_result, want_stdout): (bool, bool)) -> Found {
@@ -157,6 +159,27 @@ impl Driver {
         };
         self.upstreams.known.insert(Arc::clone(name), reading.clone());
         Ok(reading)
+    }
+
+    /// What other runs have made of task runs that are run again is old.
+    pub(super) fn outdate(&mut self, decision: &Decision, turn: &mut Turn) {
+        for again in decision.moves.iter().filter(|to| to.from.is_final()) {
+            let Some(run) = self.world.run(again.at.run) else { continue };
+            let Some(task) = run.plan.tasks.get(again.at.index as usize) else { continue };
+            let (id, date) = (run.row.id, run.row.biz_date);
+            // What cannot be read now stays unmarked; the mark is for people.
+            let edges = self.store.dependents(task.task_id).unwrap_or_default();
+            for edge in edges {
+                let dates = (edge.from..=edge.to).filter_map(|offset| match edge.unit {
+                    OffsetUnit::Day => Some(date.plus_days(-offset)),
+                    OffsetUnit::Week => Some(date.plus_days(-offset.saturating_mul(7))),
+                    OffsetUnit::Month => add_months(date, -offset),
+                    // Which fires those were is not known without the schedule of each.
+                    OffsetUnit::Slot => Some(date),
+                });
+                turn.outdated.extend(dates.map(|date| (edge.task, date, id)));
+            }
+        }
     }
 
     /// A report with the beginning of the output that edges look at.

@@ -298,6 +298,11 @@ impl Driver {
     /// Tasks that were enabled: what they left out is run where somebody is blocked by that.
     pub(super) fn enable(&mut self, turn: &mut Turn, now: Instant) {
         for task in std::mem::take(&mut self.serving.enabled) {
+            // The runs that it blocks are here; its own may have ended, and be here no more.
+            for run in self.world.blocking_runs(task) {
+                // One that cannot be read goes on being blocked by.
+                let _ = self.take_in(run);
+            }
             self.decide(&Event::Enabled(task), turn, now);
         }
     }

@@ -17,6 +17,11 @@ pub(super) fn conflict(what: Changed) -> CommitError {
 impl Data {
     pub(super) fn check(&self, batch: &Batch) -> Checked {
         self.fence(batch.lease)?;
+        for (id, state) in &batch.relies {
+            if self.task_runs.get(id).is_none_or(|row| row.progress.state != *state) {
+                return Err(conflict(Changed::TaskRun(*id)));
+            }
+        }
         if batch.expected_ids().is_some_and(|expected| expected != self.next_ids()) {
             return Err(CommitError::IdsMoved(self.next_ids()));
         }
@@ -149,6 +154,15 @@ impl Data {
         for change in &batch.progressed {
             if let Some(row) = self.task_runs.get_mut(&change.id) {
                 row.progress = change.progress.clone();
+            }
+        }
+        for (task, date, run) in &batch.outdated {
+            let rows = self
+                .task_runs
+                .values_mut()
+                .filter(|row| row.task_id == *task && row.biz_date == *date && row.run_id != *run);
+            for row in rows.filter(|row| row.progress.finished_at.is_some()) {
+                row.progress.stale = true;
             }
         }
         for id in &batch.stale {

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::definition::to_json;
 use super::{
-    AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
-    TaskRunView, UpstreamRun, UpstreamTask, Violation,
+    AttemptFilter, Batch, Changed, CommitError, DependentEdge, NextIds, RegisteredDag,
+    RegisteredTask, RunFilter, RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult,
+    StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Date, Instant, LeaseRow, NodeId, NodeRow, Period, ReleaseAsk,
@@ -456,6 +456,10 @@ impl Store for MemoryStore {
 
     fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError> {
         Ok(self.lock().upstream_runs(task, at))
+    }
+
+    fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
+        Ok(self.lock().dependents(task))
     }
 
     fn declare(

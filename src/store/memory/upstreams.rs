@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Data, MemoryTask};
-use crate::model::{Date, Instant, RunId, ScopeId, State, TaskId, TaskRunRow};
+use crate::model::{
+    Date, Dependency, EdgeKind, Instant, RunId, ScopeId, State, TaskId, TaskRunRow,
+};
 use crate::store::definition::{self, NOT_SELECTED, full_key};
-use crate::store::{RunsAt, StoreError, UpstreamRun, UpstreamTask};
+use crate::store::{DependentEdge, RunsAt, StoreError, UpstreamRun, UpstreamTask};
 
 impl Data {
     fn task_of(&self, key: &str) -> Option<(TaskId, &MemoryTask)> {
@@ -73,6 +75,28 @@ impl Data {
             attempt_no: row.progress.attempt_no,
         });
         runs.collect()
+    }
+
+    pub(super) fn dependents(&self, task: TaskId) -> Vec<DependentEdge> {
+        let Some(of) = self.tasks.get(&task) else { return Vec::new() };
+        let dag = self.dags.get(&of.dag).map_or("", |dag| dag.header.key.as_str());
+        let (key, assets) = (full_key(dag, &of.name), self.produces(of));
+        let looks = |edge: &&Dependency| {
+            let asset = edge.asset().is_some_and(|asset| assets.contains(asset));
+            edge.kind != EdgeKind::Weak && (edge.upstream == key || asset)
+        };
+        let mut found = Vec::new();
+        for (id, other) in self.tasks.iter().filter(|(_, task)| !task.removed) {
+            let version = self.versions.get(&other.active);
+            let edges = version.into_iter().flat_map(|version| &version.def.dependencies);
+            found.extend(edges.filter(looks).map(|edge| DependentEdge {
+                task: *id,
+                from: edge.offset_from,
+                to: edge.offset_to,
+                unit: edge.offset_unit,
+            }));
+        }
+        found
     }
 
     pub(super) fn declare(&mut self, asset: &str, date: Date) -> Result<bool, StoreError> {

@@ -51,6 +51,7 @@ pub(super) fn fence(conn: &Connection, lease: ScopeLease) -> Done {
 
 pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     fence(conn, batch.lease)?;
+    rely(conn, batch)?;
     if !batch.created.is_empty() || !batch.starts.is_empty() {
         let mut sequence = Sequence::read(conn)?;
         if batch.expected_ids().is_some_and(|expected| expected != sequence.next()) {
@@ -70,6 +71,17 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     let mut insert = conn.prepare_cached(texts::JOURNAL_INSERT)?;
     for (run, entries) in &batch.journal {
         insert.execute(params![run.0, entries])?;
+    }
+    Ok(())
+}
+
+/// Refuses starts whose upstreams, which somebody else decides for, have moved.
+fn rely(conn: &Connection, batch: &Batch) -> Done {
+    let mut stands = conn.prepare_cached(texts::TASK_RUN_STANDS)?;
+    for (id, state) in &batch.relies {
+        if !stands.exists(params![id.0, state.as_str()])? {
+            return Err(conflict(Changed::TaskRun(*id)));
+        }
     }
     Ok(())
 }
@@ -200,6 +212,10 @@ fn progress(conn: &Connection, batch: &Batch) -> Done {
     let mut mark = conn.prepare_cached(texts::TASK_RUN_STALE)?;
     for id in &batch.stale {
         mark.execute([id.0])?;
+    }
+    let mut outdate = conn.prepare_cached(texts::TASK_RUN_OUTDATE)?;
+    for (task, date, run) in &batch.outdated {
+        outdate.execute(params![task.0, date.to_string(), run.0])?;
     }
     Ok(())
 }

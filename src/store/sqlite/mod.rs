@@ -36,9 +36,9 @@ pub use sql::{SqlValue, Table};
 use self::commit::Sequence;
 use self::errors::{Fault, Place};
 use super::{
-    AttemptFilter, Batch, Changed, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult, StoredRun, StoredSchedule,
-    TaskRunView, UpstreamRun, UpstreamTask, Violation, texts,
+    AttemptFilter, Batch, Changed, CommitError, DependentEdge, NextIds, RegisteredDag,
+    RegisteredTask, RunFilter, RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult,
+    StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation, texts,
 };
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
@@ -371,6 +371,10 @@ impl Store for SqliteStore {
 
     fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError> {
         self.read(|conn| upstreams::runs(conn, task, at))
+    }
+
+    fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
+        self.read(|conn| upstreams::dependents(conn, task))
     }
 
     fn declare(

@@ -6,10 +6,10 @@ use super::errors::Fault;
 use super::read::{self, json};
 use super::{rows, schedules};
 use crate::model::{
-    DagDef, Date, Instant, RunId, ScheduleId, ScopeId, State, TaskDef, TaskId, TaskRunId,
+    DagDef, Date, EdgeKind, Instant, RunId, ScheduleId, ScopeId, State, TaskDef, TaskId, TaskRunId,
 };
 use crate::store::definition::{NOT_SELECTED, PROBE, fires, unknown_asset, unknown_task};
-use crate::store::{RunsAt, UpstreamRun, UpstreamTask, texts};
+use crate::store::{DependentEdge, RunsAt, UpstreamRun, UpstreamTask, texts};
 
 pub(super) fn upstream(conn: &Connection, key: &str) -> Result<Option<UpstreamTask>, Fault> {
     let mut select = conn.prepare_cached(texts::UPSTREAM_TASK)?;
@@ -92,6 +92,19 @@ fn run(row: &Row<'_>) -> rusqlite::Result<UpstreamRun> {
         result_uri: row.get(7)?,
         attempt_no: row.get(8)?,
     })
+}
+
+pub(super) fn dependents(conn: &Connection, task: TaskId) -> Result<Vec<DependentEdge>, Fault> {
+    let mut select = conn.prepare_cached(texts::DEPENDENT_EDGES)?;
+    let edges = select.query_map(params![task.0, EdgeKind::Weak.as_str()], |row| {
+        Ok(DependentEdge {
+            task: TaskId(row.get(0)?),
+            from: row.get(1)?,
+            to: row.get(2)?,
+            unit: rows::word(row, 3)?,
+        })
+    })?;
+    Ok(edges.collect::<Result<_, _>>()?)
 }
 
 /// What a task makes ready, as it is registered now.

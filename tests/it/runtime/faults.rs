@@ -12,9 +12,9 @@ use mainspring::model::{
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
-    AttemptFilter, Batch, CommitError, NextIds, RegisteredDag, RegisteredTask, RunFilter,
-    RunSummary, RunsAt, ScheduleLife, SqliteStore, Store, StoreError, StoredResult, StoredRun,
-    StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
+    AttemptFilter, Batch, CommitError, DependentEdge, NextIds, RegisteredDag, RegisteredTask,
+    RunFilter, RunSummary, RunsAt, ScheduleLife, SqliteStore, Store, StoreError, StoredResult,
+    StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use serde_json::json;
 
@@ -69,6 +69,10 @@ impl Store for Spoilt {
 
     fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError> {
         self.real.upstream_runs(task, at)
+    }
+
+    fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
+        self.real.dependents(task)
     }
 
     fn declare(

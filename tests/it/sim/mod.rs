@@ -2,6 +2,7 @@
 //!
 //! `MAINSPRING_WORLDS=10000 cargo test sim` tells more of them; `MAINSPRING_SEED=17` tells one.
 
+mod across;
 pub mod batch;
 mod fires;
 mod fires_planted;

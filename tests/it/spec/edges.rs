@@ -103,8 +103,6 @@ fn edges_to_other_runs_and_assets_are_read() {
     let slot = edge(json!({"upstream": "order.settle", "unit": "slot"}));
     // Slot 0 is the last fire, and not the run's own period.
     assert_eq!((slot.offset_unit, slot.is_here()), (OffsetUnit::Slot, false));
-    let any = edge(json!({"upstream": "order.settle", "kind": "COMPLETED", "wait_up_to": "2h"}));
-    assert_eq!(any.wait_up_to_ms, Some(7_200_000));
     let printed = json!({"upstream": "extract", "kind": "OUTPUT_MATCH", "pattern": "x",
         "match_on": "stdout", "on_skip": "block"});
     let printed = edge(printed);
@@ -119,7 +117,6 @@ fn edges_that_say_two_things_are_refused() {
         (json!({"asset": "a b"}), "bad_name", "asset"),
         (json!({"asset": "a."}), "bad_name", "asset"),
         (json!({"upstream": "extract", "external": true}), "bad_edge", "external"),
-        (json!({"upstream": "extract", "wait_up_to": "1h"}), "bad_wait", "wait_up_to"),
         (json!({"upstream": "extract", "match_on": "stdout"}), "bad_pattern", "match_on"),
     ] {
         refused(&waits(json!([edge])), code, &format!("flights.clean.depends_on[0].{field}"));

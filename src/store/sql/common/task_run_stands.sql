@@ -1,0 +1,1 @@
+SELECT 1 FROM task_run WHERE id = $1 AND state = $2
