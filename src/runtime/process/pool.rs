@@ -16,6 +16,7 @@ use super::wire::ToSupervisor;
 use crate::engine::TaskRunRef;
 use crate::model::StopReason;
 use crate::runtime::clock::Stopwatch;
+use crate::runtime::crash;
 use crate::runtime::executor::{Executor, Finished, Job, ProcessHost};
 use crate::runtime::logs::LogSink;
 use crate::runtime::reporter::Reporter;
@@ -207,8 +208,10 @@ impl Held {
         self.stop = self.stop.or(Some(reason));
         if let Some(control) = &self.control {
             let kill = ToSupervisor::Kill { grace_ms, reason: Some(reason) };
+            crash::at("kill.before");
             // A supervisor that cannot be asked is gone, which its thread hears.
             let _ = send_now(&**control, &kill);
+            crash::at("kill.after");
         }
     }
 }
@@ -326,7 +329,7 @@ impl Shared {
                 }
             };
             if !seat.may_begin(mine.control()) {
-                self.reporter.report(job, not_begun());
+                self.report(job, not_begun());
                 return;
             }
             let stopped = || seat.lock().stop.is_some();
@@ -339,10 +342,10 @@ impl Shared {
                         if let Some(crew) = crew.take() {
                             crew.end(Duration::ZERO);
                         }
-                        self.reporter.report(job, finished);
+                        self.report(job, finished);
                         return;
                     }
-                    self.reporter.report(job, finished);
+                    self.report(job, finished);
                     if crew.as_ref().is_some_and(|crew| crew.is_worn(&self.options, peak))
                         && let Some(crew) = crew.take()
                     {
@@ -352,7 +355,7 @@ impl Shared {
                 }
                 Ran::Ended(finished) => {
                     seat.over();
-                    self.reporter.report(job, finished);
+                    self.report(job, finished);
                     if let Some(crew) = crew.take() {
                         crew.end(Duration::ZERO);
                     }
@@ -360,7 +363,7 @@ impl Shared {
                 }
                 Ran::NotBegun => {
                     if !seat.over() {
-                        self.reporter.report(job, not_begun());
+                        self.report(job, not_begun());
                         return;
                     }
                     if let Some(crew) = crew.take() {
@@ -369,7 +372,13 @@ impl Shared {
                 }
             }
         }
-        self.reporter.report(job, ends::no_worker(job, &why));
+        self.report(job, ends::no_worker(job, &why));
+    }
+
+    fn report(&self, job: &Job, finished: Finished) {
+        crash::at("outcome.before");
+        self.reporter.report(job, finished);
+        crash::at("outcome.after");
     }
 
     /// The worker that a seat has, if it suits and lives, else a new one.

@@ -22,6 +22,7 @@ use super::sweep::{MARK, sweep_worker};
 use super::wire::{DeathCertificate, FromSupervisor, FromWorker, ToSupervisor, WireJob};
 use super::{ends, proc};
 use crate::runtime::clock::Stopwatch;
+use crate::runtime::crash;
 use crate::runtime::executor::{Finished, Job, ProcessHost};
 use crate::runtime::logs::{LogSink, Stream};
 
@@ -140,6 +141,7 @@ impl Crew {
         let [program, arguments @ ..] = options.supervisor.as_slice() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was named"));
         };
+        crash::at("spawn.before");
         let supervisor = Command::new(program)
             .args(arguments)
             .args(&options.worker)
@@ -152,6 +154,7 @@ impl Crew {
             .map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", program.to_string_lossy()))
             })?;
+        crash::at("spawn.after");
         let crew = Crew {
             supervisor,
             control: Arc::new(control),
@@ -224,9 +227,11 @@ impl Crew {
                 return Ran::Done(ends::no_worker(job, &format!("an input is damaged: {error}")));
             }
         };
+        crash::at("give.before");
         if send(&self.data, &wire).is_err() {
             return Ran::NotBegun;
         }
+        crash::at("give.after");
         self.attempts += 1;
         let mut log = |bytes: &[u8], stream: Stream| job.log.write(bytes, stream);
         let mut finished = None;
@@ -287,8 +292,10 @@ impl Crew {
 
     fn ask_to_end(&self, grace: Duration) {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        crash::at("kill.before");
         // A supervisor that cannot be asked is gone, which is heard.
         let _ = send_now(&*self.control, &ToSupervisor::Kill { grace_ms, reason: None });
+        crash::at("kill.after");
     }
 
     /// Ends the worker with all that came of it: in good order, after this time by force.
