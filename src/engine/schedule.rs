@@ -31,6 +31,8 @@ pub struct Scheduled {
     pub bindings: Vec<Bound>,
     /// Each fire up to here is a run or a skip.
     pub watermark: Instant,
+    /// When it was last changed, as the store has it.
+    pub(super) changed_at: Instant,
     /// Up to here it is decided which fires were missed.
     pub judged: Instant,
     /// Fires after the first and up to the second of these were missed and are caught up with.
@@ -121,6 +123,7 @@ impl Scheduled {
             def,
             bindings,
             watermark,
+            changed_at: Instant(i64::MIN),
             judged: watermark,
             catching_up: (watermark, watermark),
             ahead: Vec::new(),
@@ -141,6 +144,13 @@ impl Scheduled {
     ) -> Scheduled {
         self.ahead = ahead;
         self.last_skip = last_skip;
+        self
+    }
+
+    /// With when it was last changed, which the store compares when it comes further.
+    #[must_use]
+    pub fn changed_at(mut self, at: Instant) -> Scheduled {
+        self.changed_at = at;
         self
     }
 

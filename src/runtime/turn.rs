@@ -166,7 +166,12 @@ fn scheduled(to: &ScheduleMove, batch: &mut Batch) {
         let last = batch.watermarks.iter_mut().rev().find(|last| last.schedule == schedule);
         match last {
             Some(last) => last.to = to.watermark,
-            None => batch.watermarks.push(Watermark { schedule, from: to.from, to: to.watermark }),
+            None => batch.watermarks.push(Watermark {
+                schedule,
+                from: to.from,
+                to: to.watermark,
+                changed_at: to.changed_at,
+            }),
         }
     }
     let skips = to.skips.iter().cloned();

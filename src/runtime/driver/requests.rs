@@ -1,6 +1,6 @@
 //! What others ask in the request table, and what they change behind our back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Driver, Waiting};
@@ -9,6 +9,7 @@ use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, ScheduleId};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::{CachedPlan, NewRunRequest, indexes, new_run};
 use crate::runtime::turn::Turn;
+use crate::store::StoreError;
 
 /// How often it is looked whether somebody else wrote, in milliseconds.
 const LOOK_MS: i64 = 200;
@@ -75,16 +76,19 @@ impl Driver {
         if !self.serves() {
             return Ok(());
         }
-        let newest: BTreeMap<DagId, i64> = self.store.revisions()?.into_iter().collect();
-        for dag in self.serving.served() {
-            let (known, found) = (self.watching.revisions.get(&dag), newest.get(&dag));
-            if known == found {
-                continue;
-            }
+        for dag in self.changed_dags()? {
             self.reread(dag)?;
         }
-        self.watching.revisions = newest;
         Ok(())
+    }
+
+    /// Which of the dags that are served were changed since this was asked last.
+    pub(super) fn changed_dags(&mut self) -> Result<BTreeSet<DagId>, StoreError> {
+        let newest: BTreeMap<DagId, i64> = self.store.revisions()?.into_iter().collect();
+        let known = std::mem::replace(&mut self.watching.revisions, newest);
+        let newest = &self.watching.revisions;
+        let served = self.serving.served().into_iter();
+        Ok(served.filter(|dag| known.get(dag) != newest.get(dag)).collect())
     }
 
     /// Decides a request; the answer is written with what it brings about.

@@ -145,7 +145,8 @@ impl Driver {
                 stored.watermark,
                 &stored.periods,
             )?
-            .with_skips(stored.ahead, stored.last_skip);
+            .with_skips(stored.ahead, stored.last_skip)
+            .changed_at(stored.changed_at);
             schedules.push(match self.serving.judged.get(&stored.id) {
                 Some(before) => schedule.judged_as(before),
                 None => schedule.seen_until(self.seen_until),
@@ -236,11 +237,17 @@ impl Driver {
         self.drive(stored.row, params, plan, host);
     }
 
-    /// Reads all schedules anew after a refused commit.
+    /// Reads all schedules anew after a refused commit; where a dag was changed, what its runs are
+    /// made of as well.
     pub(super) fn reload_schedules(&mut self) -> Result<(), StoreError> {
+        let changed = self.changed_dags().map_err(|error| StoreError::Other(error.to_string()))?;
         let dags: Vec<DagId> = self.serving.dags.keys().copied().collect();
         for dag in dags {
-            self.load_schedules(dag).map_err(|error| StoreError::Other(error.to_string()))?;
+            let read = match changed.contains(&dag) {
+                true => self.reread(dag),
+                false => self.load_schedules(dag),
+            };
+            read.map_err(|error| StoreError::Other(error.to_string()))?;
         }
         for (key, run) in self.serving.known.clone() {
             self.world.know_timed(key, run);
