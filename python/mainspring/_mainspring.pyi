@@ -410,6 +410,8 @@ class History:
     def pools(self) -> dict[str, tuple[int, int]]: ...
     def sql(self, text: str, parameters: list[Any] = ...) -> tuple[list[str], list[list[Any]]]:
         """Answers one SQL statement that only reads: (column names, rows)."""
+    def unreadable(self) -> list[dict[str, Any]]:
+        """Dags and open runs that a scheduler cannot read: [{"dag", "run", "why"}]."""
     def verify(self) -> list[dict[str, Any]]:
         """Invariants that do not hold: [{"invariant", "rule", "rows"}]; empty when all do."""
 

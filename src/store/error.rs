@@ -138,6 +138,9 @@ pub enum StoreError {
     /// A question that would have changed something.
     #[error("this statement would write, and only what reads is answered")]
     Writes,
+    /// One row that says nothing we understand. Others may be as they should.
+    #[error("{0}\n  hint: `mainspring db verify` says what else does not add up")]
+    Unreadable(String),
     /// Anything else.
     #[error("the database failed: {0}")]
     Other(String),

@@ -77,7 +77,8 @@ impl Driver {
             return Ok(());
         }
         for dag in self.changed_dags()? {
-            self.reread(dag)?;
+            let read = self.reread(dag);
+            self.or_without(dag, read)?;
         }
         Ok(())
     }
