@@ -498,6 +498,9 @@ class Timetable:
 def check_dag(spec: dict[str, Any]) -> dict[str, Any]:
     """The checked and resolved definition of a dag; raises SpecError with every problem."""
 
+def check_text(spec: dict[str, Any]) -> tuple[str, str]:
+    """The key of a dag and its specification as JSON text; raises SpecError as check_dag does."""
+
 def preview(
     spec: dict[str, Any], task: str | None, request: dict[str, Any], now: int
 ) -> dict[str, Any]:

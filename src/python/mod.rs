@@ -47,7 +47,7 @@ mod _mainspring {
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]
-    use super::{check_dag, duration_ms, migrate, preview, states};
+    use super::{check_dag, check_text, duration_ms, migrate, preview, states};
 
     use pyo3::prelude::*;
 
@@ -63,6 +63,18 @@ fn check_dag<'py>(py: Python<'py>, spec: &Bound<'py, PyAny>) -> PyResult<Bound<'
     let spec = values::to_json(spec)?;
     let def = py.detach(|| crate::engine::check_definition(&spec)).map_err(errors::spec)?;
     values::face(py, &def)
+}
+
+/// The key of a dag that is found good, and its specification as JSON text: what is sent from
+/// process to process, without making objects of all that was resolved.
+#[pyfunction]
+fn check_text(py: Python<'_>, spec: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    let spec = values::to_json(spec)?;
+    py.detach(|| {
+        let def = crate::engine::check_definition(&spec)?;
+        Ok((def.key, spec.to_string()))
+    })
+    .map_err(errors::spec)
 }
 
 /// What a run would get: its times, and each text of a task before and after.

@@ -145,3 +145,13 @@ pub enum StoreError {
     #[error("the database failed: {0}")]
     Other(String),
 }
+
+impl StoreError {
+    /// The same, said of something, where it is about one row.
+    pub(super) fn of(self, what: &str) -> StoreError {
+        match self {
+            StoreError::Unreadable(why) => StoreError::Unreadable(format!("{what}: {why}")),
+            other => other,
+        }
+    }
+}

@@ -182,7 +182,7 @@ def sentence(event: dict[str, Any]) -> str:
                 f"({event['reason']}), {_iso(event['from'])}{until}")
     if kind == "unreadable":
         what = f"dag {event['dag']}" if event["run"] is None else f"run {event['run']}"
-        why, _, hint = event["why"].partition("\n")
+        why, _, hint = str(event["why"]).partition("\n")
         return f"{what} cannot be read, and the others go on: {why}" + hint.replace("  hint:", ";")
     if kind == "fenced":
         return f"this process decides no more: {event['why']}"

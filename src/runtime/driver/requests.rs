@@ -21,8 +21,11 @@ const REQUESTS: u32 = 256;
 #[derive(Default)]
 pub struct Watching {
     next: Option<Instant>,
-    revisions: BTreeMap<DagId, i64>,
+    revisions: Revisions,
 }
+
+/// How often each dag was changed.
+pub type Revisions = BTreeMap<DagId, i64>;
 
 impl Driver {
     /// When to look next; none while nothing can be asked of this process.
@@ -76,20 +79,27 @@ impl Driver {
         if !self.serves() {
             return Ok(());
         }
-        for dag in self.changed_dags()? {
+        let (changed, newest) = self.changed_dags()?;
+        for dag in changed {
             let read = self.reread(dag);
             self.or_without(dag, read)?;
         }
+        self.all_read(newest);
         Ok(())
     }
 
-    /// Which of the dags that are served were changed since this was asked last.
-    pub(super) fn changed_dags(&mut self) -> Result<BTreeSet<DagId>, StoreError> {
-        let newest: BTreeMap<DagId, i64> = self.store.revisions()?.into_iter().collect();
-        let known = std::mem::replace(&mut self.watching.revisions, newest);
-        let newest = &self.watching.revisions;
-        let served = self.serving.served().into_iter();
-        Ok(served.filter(|dag| known.get(dag) != newest.get(dag)).collect())
+    /// Which of the dags that are served were changed since this was last known, and what is to be
+    /// known when they have been read.
+    pub(super) fn changed_dags(&mut self) -> Result<(BTreeSet<DagId>, Revisions), StoreError> {
+        let newest: Revisions = self.store.revisions()?.into_iter().collect();
+        let changed = |dag: &DagId| self.watching.revisions.get(dag) != newest.get(dag);
+        let changed = self.serving.served().into_iter().filter(changed).collect();
+        Ok((changed, newest))
+    }
+
+    /// All that was changed so far has been read.
+    pub(super) fn all_read(&mut self, newest: Revisions) {
+        self.watching.revisions = newest;
     }
 
     /// Decides a request; the answer is written with what it brings about.

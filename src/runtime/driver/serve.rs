@@ -278,7 +278,7 @@ impl Driver {
     /// Reads all schedules anew after a refused commit; where a dag was changed, what its runs are
     /// made of as well.
     pub(super) fn reload_schedules(&mut self) -> Result<(), StoreError> {
-        let changed = self.changed_dags().map_err(|error| StoreError::Other(error.to_string()))?;
+        let (changed, newest) = self.changed_dags()?;
         let dags: Vec<DagId> = self.serving.dags.keys().copied().collect();
         for dag in dags {
             let read = match changed.contains(&dag) {
@@ -288,6 +288,7 @@ impl Driver {
             let read = self.or_without(dag, read);
             read.map_err(|error| StoreError::Other(error.to_string()))?;
         }
+        self.all_read(newest);
         for (key, run) in self.serving.known.clone() {
             self.world.know_timed(key, run);
         }

@@ -1,18 +1,16 @@
 //! The pool: a queue, and seats at which workers run one attempt after the other.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::control::Control;
 use super::ends;
-use super::frames::send_now;
 use super::options::ProcessOptions;
 use super::seat::{Crew, NoCrew, Ran};
 use super::sweep::{mark, sweep_orphans};
-use super::wire::ToSupervisor;
 use crate::engine::TaskRunRef;
 use crate::model::StopReason;
 use crate::runtime::clock::Stopwatch;
@@ -70,7 +68,7 @@ struct Held {
     /// Asked to stop, before or after it began.
     stop: Option<StopReason>,
     /// Where its supervisor is asked to end it, once it may have begun.
-    control: Option<Arc<OwnedFd>>,
+    control: Option<Arc<Control>>,
     /// What its worker has imported, for choosing.
     files: Vec<(PathBuf, String)>,
 }
@@ -207,11 +205,7 @@ impl Held {
         }
         self.stop = self.stop.or(Some(reason));
         if let Some(control) = &self.control {
-            let kill = ToSupervisor::Kill { grace_ms, reason: Some(reason) };
-            crash::at("kill.before");
-            // A supervisor that cannot be asked is gone, which its thread hears.
-            let _ = send_now(&**control, &kill);
-            crash::at("kill.after");
+            control.kill(grace_ms, Some(reason));
         }
     }
 }
@@ -405,7 +399,7 @@ impl Seat {
     }
 
     /// From now on a stop ends the worker. False where one has come already.
-    fn may_begin(&self, control: Arc<OwnedFd>) -> bool {
+    fn may_begin(&self, control: Arc<Control>) -> bool {
         let mut held = self.lock();
         if held.stop.is_some() {
             return false;

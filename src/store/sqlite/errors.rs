@@ -14,6 +14,16 @@ pub(super) enum Fault {
     Commit(CommitError),
 }
 
+impl Fault {
+    /// The same, said of something, where it is about one row.
+    pub(super) fn of(self, what: &str) -> Fault {
+        match self {
+            Fault::Store(error) => Fault::Store(error.of(what)),
+            other => other,
+        }
+    }
+}
+
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         Fault::Sql(error)

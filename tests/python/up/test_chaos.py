@@ -79,6 +79,140 @@ def test_random_kills_lose_nothing_and_double_nothing(place):
     place.sound()
 
 
+LONG = """
+    with ms.Dag("long", defaults={"retry_interval": "5ms"}) as dag:
+        @ms.task(timeout="90s")
+        def one():
+            said("start")
+            held(f"go{ms.context().attempt}")
+            said("end")
+
+        @ms.task(depends_on=[one])
+        def two():
+            said("start")
+            said("end")
+"""
+
+LEASE = 15.0
+"""Seconds for which a scheduler is believed to live after its last sign of life."""
+
+
+def _stopped_beyond_the_lease(place, up):
+    """Stop a scheduler until its lease has run out. In the full chaos that is waited for; else the
+    rows are put back to how they would be then."""
+    os.kill(up.pid, signal.SIGSTOP)
+    tools.until(lambda: _state(up.pid) == "T")
+    lease = "SELECT lease_until FROM node WHERE role = 'scheduler' AND pid = ?"
+    if not FULL:
+        code, out, err = place.python(f"""
+            import sqlite3
+            conn = sqlite3.connect({str(place.database)!r}, timeout=30)
+            conn.execute("UPDATE node SET heartbeat_at = heartbeat_at - 20000000, "
+                         "lease_until = lease_until - 20000000 WHERE pid = {up.pid}")
+            conn.commit()
+        """)
+        assert code == 0, out + err
+    (node,) = place.rows(lease, up.pid)
+    tools.until(lambda: tools.time.time() * 1e6 > node["lease_until"] + 1e6, 2 * LEASE, pause=0.1)
+
+
+def test_stopped_beyond_its_lease_on_this_machine_nobody_takes_over(place):
+    """Its lock says that it lives, which is more than a lease can say: it goes on as it was."""
+    place.write("long.py", LONG)
+    up = place.up()
+    run = place.trigger("long")
+    place.seen(task="one", event="start")
+    beside = place.up("--standby", serving=False)
+    beside.wait("standing_by")
+    _stopped_beyond_the_lease(place, up)
+    assert beside.all("serving") == [] and beside.child.poll() is None
+    place.open_gate("go1")
+    place.seen(task="one", event="end")
+    os.kill(up.pid, signal.SIGCONT)
+    assert place.finished(run) == "SUCCESS"
+    assert [each["outcome"] for each in place.attempts(run)] == ["SUCCESS"] * 2
+    assert beside.all("serving") == []
+    assert up.stop() == 0
+    beside.wait("serving")
+    assert beside.stop() == 0
+    place.sound()
+
+
+def test_stopped_beyond_its_lease_where_its_lock_cannot_be_read_it_is_replaced(place):
+    """As on another machine: who stands by takes over when the lease is over. The one that was
+    stopped wakes up late, writes nothing, ends what it has, and leaves."""
+    place.write("long.py", LONG)
+    up = place.up()
+    run = place.trigger("long")
+    place.seen(task="one", event="start")
+    beside = place.up("--standby", serving=False)
+    beside.wait("standing_by")
+    (node,) = place.rows("SELECT id FROM node WHERE pid = ? AND role = 'scheduler'", up.pid)
+    # What cannot be opened to be locked tells nothing: then the lease decides.
+    lock = place.database.with_suffix(".files") / "locks" / f"node-{node['id']}.lock"
+    lock.rename(lock.with_suffix(".away"))
+    lock.mkdir()
+    began = tools.time.monotonic()
+    _stopped_beyond_the_lease(place, up)
+    beside.wait("serving", seconds=LEASE)
+    assert not FULL or tools.time.monotonic() - began > LEASE - 5.5, "not before it was over"
+    place.seen(2, task="one", event="start")
+    before = place.rows("SELECT count(*) AS n FROM journal")
+    os.kill(up.pid, signal.SIGCONT)
+    up.wait("fenced", seconds=20)
+    assert up.ended() == 1
+    up.gone()  # the attempt that it still had is ended with it
+    place.open_gate("go1")  # nobody is left who could go on by that
+    assert place.rows("SELECT count(*) AS n FROM journal") == before, "it wrote nothing"
+    place.open_gate("go2")
+    assert place.finished(run) == "SUCCESS"
+    assert [(each["task"], each["number"], each["outcome"]) for each in place.attempts(run)] == [
+        ("one", 1, "LOST"), ("one", 2, "SUCCESS"), ("two", 1, "SUCCESS")]
+    assert [(line["task"], line["attempt"]) for line in place.story(event="end")] == [
+        ("one", 2), ("two", 1)]
+    assert beside.stop() == 0
+    place.sound()
+
+
+def test_a_supervisor_that_is_stopped_hears_of_a_cancel_all_the_same(place):
+    """Whoever is asked to end a tree is woken for it."""
+    place.write("long.py", LONG)
+    up = place.up()
+    run = place.trigger("long")
+    place.seen(task="one", event="start")
+    (supervisor,) = [pid for pid in up.trees() if _is_supervisor(pid)]
+    os.kill(supervisor, signal.SIGSTOP)
+    tools.until(lambda: _state(supervisor) == "T")
+    code, out, err = place.ms("cancel", run)
+    assert code == 0, out + err
+    assert place.finished(run) == "CANCELED"
+    tools.until(lambda: tools.others.leases(place.database) == [])
+    up.gone()
+    assert up.stop() == 0
+    place.sound()
+
+
+def test_a_supervisor_that_is_stopped_beyond_the_lease_costs_nothing(place):
+    """It only looks on: what its worker returns meanwhile counts."""
+    place.write("long.py", LONG)
+    up = place.up()
+    run = place.trigger("long")
+    place.seen(task="one", event="start")
+    (supervisor,) = [pid for pid in up.trees() if _is_supervisor(pid)]
+    os.kill(supervisor, signal.SIGSTOP)
+    tools.until(lambda: _state(supervisor) == "T")
+    end = tools.time.monotonic() + (LEASE + 2 if FULL else 1)
+    tools.until(lambda: tools.time.monotonic() > end, 2 * LEASE, pause=0.1)
+    place.open_gate("go1")
+    tools.until(lambda: place.states(run)["one"] == "SUCCESS")
+    os.kill(supervisor, signal.SIGCONT)
+    assert place.finished(run) == "SUCCESS"
+    assert [each["outcome"] for each in place.attempts(run)] == ["SUCCESS"] * 2
+    assert up.stop() == 0
+    up.gone()
+    place.sound()
+
+
 def explained(place, run):
     """Each task run has one valid success, which the witness saw; each attempt has its reason."""
     assert set(place.states(run).values()) == {"SUCCESS"}
