@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::moment::entry;
 use crate::calendar::{Entry, Fire};
 use crate::model::{
-    BizOffset, DagId, Instant, Missed, Overlap, Period, PeriodKind, ScheduleDef, ScheduleId, Skip,
-    SkipReason, SpecError, Target, variant,
+    BizOffset, DagId, Instant, Missed, Overlap, Period, PeriodKind, Problem, ScheduleDef,
+    ScheduleId, Skip, SkipReason, SpecError, Target, variant,
 };
 use crate::policy::{is_missed, splitmix64, verdict};
 
@@ -115,7 +115,12 @@ impl Scheduled {
                 params: params.into_iter().collect(),
             })
             .collect();
-        let spans = periods.iter().map(Span::of).collect::<Result<_, _>>()?;
+        let spans = periods.iter().map(Span::of).collect::<Result<_, _>>();
+        let spans = spans.map_err(|SpecError(problems)| {
+            let of =
+                |problem: Problem| Problem { place: format!("{key}.{}", problem.place), ..problem };
+            SpecError(problems.into_iter().map(of).collect())
+        })?;
         let seed = key.bytes().fold(0, |seed, byte| splitmix64(seed ^ u64::from(byte)));
         Ok(Scheduled {
             id,
