@@ -33,7 +33,7 @@ fn the_message_is_a_sentence() {
         ("0 0 99 * * ?", "99 is not an hour, which is 0 to 23"),
         ("0 99 * * *", "99 is not an hour, which is 0 to 23"),
         ("99 0 * * *", "99 is not a minute, which is 0 to 59"),
-        ("0 noon * * *", "`noon` is not an hour"),
+        ("0 NOON * * *", "`NOON` is not an hour"),
         ("0 1,,2 * * *", "an hour is missing"),
         ("1,,2 0 * * *", "a minute is missing"),
     ] {
