@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -52,18 +51,17 @@ def read_file(file: str, others: Iterable[str], roots: Sequence[str], full: bool
     found: dict[str, Any] = {"texts": [], "keys": [], "broken": [], "dags": []}
     found["trace"] = loaded.trace
     problems = list(loaded.problems)
-    write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     names = Counter(str(dag.name) for dag in loaded.dags)
     for dag in loaded.dags:
-        wrong, spec, definition = _checked(dag, file)
+        wrong, good = _checked(dag, file)
         problems += wrong
-        if definition is None or names[str(dag.name)] > 1:
+        if good is None or names[str(dag.name)] > 1:
             found["broken"].append(str(dag.name))
         else:
-            found["texts"].append(write(spec))
-            found["keys"].append(definition["key"])
+            found["keys"].append(good[0])
+            found["texts"].append(good[1])
         if full:
-            found["dags"].append(_shown(dag, definition, bool(wrong)))
+            found["dags"].append(_shown(dag, good is not None))
     own = _own_files(file, set(sys.modules) - before, loaded.trace, roots)
     found["modules"] = {path: (_hash(path), stamp(path)) for path in own}
     found["sought"] = _sought(problems, roots)
@@ -71,22 +69,25 @@ def read_file(file: str, others: Iterable[str], roots: Sequence[str], full: bool
     return found
 
 
-def _checked(dag: Dag, file: str) -> tuple[list[Problem], dict[str, Any], dict[str, Any] | None]:
-    from mainspring._mainspring import check_dag
+def _checked(dag: Dag, file: str) -> tuple[list[Problem], tuple[str, str] | None]:
+    """What is wrong with a dag; its key and its specification as JSON text where nothing is."""
+    from mainspring._mainspring import check_text
 
     try:
-        spec = dag.spec()
-        return [], spec, check_dag(spec)
+        return [], check_text(dag.spec())
     except SpecError:
         try:
             dag.check()  # the one question that lists what either side sees
         except SpecError as error:
             shown = _project.shown_path(file)
-            return [in_file(problem, shown) for problem in error.problems], {}, None
+            return [in_file(problem, shown) for problem in error.problems], None
         raise
 
 
-def _shown(dag: Dag, definition: dict[str, Any] | None, wrong: bool) -> dict[str, Any]:
+def _shown(dag: Dag, good: bool) -> dict[str, Any]:
+    from mainspring._mainspring import check_dag
+
+    definition = check_dag(dag.spec()) if good else None
     schedules = [dag.fields.get("schedule"), *_of_tasks(dag, definition)]
     items = [item for each in schedules if each is not None
              for item in (each if isinstance(each, (list, tuple)) else [each])]
@@ -99,7 +100,7 @@ def _shown(dag: Dag, definition: dict[str, Any] | None, wrong: bool) -> dict[str
         "definition": definition,
         "zone_by_default": bool(items) and not named,
         "calendar_ends": {each.name: each.years[1] for each in calendars},
-        "wrong": wrong,
+        "wrong": not good,
     }
 
 

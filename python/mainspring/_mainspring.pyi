@@ -410,6 +410,8 @@ class History:
     def pools(self) -> dict[str, tuple[int, int]]: ...
     def sql(self, text: str, parameters: list[Any] = ...) -> tuple[list[str], list[list[Any]]]:
         """Answers one SQL statement that only reads: (column names, rows)."""
+    def unreadable(self) -> list[dict[str, Any]]:
+        """Dags and open runs that a scheduler cannot read: [{"dag", "run", "why"}]."""
     def verify(self) -> list[dict[str, Any]]:
         """Invariants that do not hold: [{"invariant", "rule", "rows"}]; empty when all do."""
 
@@ -501,6 +503,9 @@ def check_pairs(definitions: list[dict[str, Any]], now: int) -> None:
 
     Definitions are as ``check_dag`` returns them, ``now`` in microseconds UTC.
     """
+
+def check_text(spec: dict[str, Any]) -> tuple[str, str]:
+    """The key of a dag and its specification as JSON text; raises SpecError as check_dag does."""
 
 def preview(
     spec: dict[str, Any], task: str | None, request: dict[str, Any], now: int

@@ -100,7 +100,7 @@ def trigger(dag: "Dag | str", biz_date: "date | str | None" = None, *,
     from mainspring._session import location
 
     answer = ask({
-        "kind": "trigger", "dag": _name(dag), "biz_date": _iso(biz_date),
+        "kind": "trigger", "dag": name_of(dag), "biz_date": _iso(biz_date),
         "nominal_at": _micros(nominal_at), "params": dict(params) if params else None,
         "only": list(only) if only is not None else None,
     }, database=database)
@@ -149,7 +149,7 @@ def pause(dag: "Dag | str", schedule: "str | None" = None, *, database: "Any" = 
     ConflictError
         When it is refused, or no scheduler lives.
     """
-    ask({"kind": "pause", "dag": _name(dag), "schedule": schedule}, database=database)
+    ask({"kind": "pause", "dag": name_of(dag), "schedule": schedule}, database=database)
 
 
 def resume(dag: "Dag | str", schedule: "str | None" = None, *, missed: "str | None" = None,
@@ -172,7 +172,7 @@ def resume(dag: "Dag | str", schedule: "str | None" = None, *, missed: "str | No
     ConflictError
         When it is refused, or no scheduler lives.
     """
-    ask({"kind": "resume", "dag": _name(dag), "schedule": schedule, "missed": missed},
+    ask({"kind": "resume", "dag": name_of(dag), "schedule": schedule, "missed": missed},
         database=database)
 
 
@@ -182,7 +182,8 @@ def leader(database: "Any" = None) -> "LeaderDict | None":
     return found
 
 
-def _name(dag: "Dag | str") -> str:
+def name_of(dag: "Dag | str") -> str:
+    """Return the name of a dag that may be given by name."""
     return dag if isinstance(dag, str) else dag.name
 
 

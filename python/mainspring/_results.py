@@ -183,7 +183,7 @@ def _foreign(obj: "Any", kind: type) -> "Any":
     if hasattr(kind, "to_parquet") or hasattr(kind, "write_parquet") or hasattr(kind, "to_pandas"):
         raise TypeError(f"is a table ({_name(kind)})\n  hint: {_PATH_HINT}")
     if hasattr(obj, "__next__"):
-        raise TypeError(f"is a {kind.__name__}, which can be read only once\n"
+        raise TypeError(f"is of type {_name(kind)}, which can be read only once\n"
                         "  hint: return list(...) where it is small, else " + _PATH_HINT)
     raise TypeError(f"is of type {_name(kind)}, which is not JSON\n  hint: return plain values "
                     f"(text, numbers, lists, dicts), or {_PATH_HINT}")

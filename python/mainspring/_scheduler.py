@@ -21,6 +21,7 @@ from mainspring.errors import (
     Problem,
     SpecError,
     StoreError,
+    _Unreadable,
 )
 
 if TYPE_CHECKING:
@@ -278,6 +279,10 @@ class Scheduler:
         except SpecError as error:
             if tell:
                 self._problems(files[0][0], error.problems)
+            return None
+        except _Unreadable as error:  # what is stored of one of them
+            if tell:
+                self._unreadable(", ".join(spec["name"] for spec in specs), files[0][0], error)
             return None
         for file, fingerprint, found in files:
             self.keys.update({spec["name"]: (file, fingerprint) for spec in found})

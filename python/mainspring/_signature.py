@@ -20,6 +20,9 @@ _INSTANT = ("a datetime", ("datetime", "str"), "annotate it with datetime, or st
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
+_FUNCTION = type(lambda: None)
+_PLAIN = (type(None), bool, int, float, str)
+
 _COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200
 _VARARGS, _VARKEYWORDS = 0x04, 0x08
 
@@ -171,6 +174,35 @@ def read_signature(func: "Any", local_names: "Any" = None) -> Signature:
     >>> found.arguments["size"].schema()
     {'name': 'size', 'type': 'int', 'nullable': False, 'required': False, 'default': 500}
     """
+    annotations = _annotations(func, local_names)
+    key = _key(func, annotations)
+    known = _known.get(key) if key is not None else None
+    if known is None:
+        # What the key names by its id is kept, so that the id stays its own.
+        known = _read(func, annotations), getattr(func, "__code__", None), annotations
+        if key is not None:
+            if len(_known) > 20_000:
+                _known.clear()
+            _known[key] = known
+    return known[0]
+
+
+# A factory makes many functions of one code, and each takes the same.
+_known: "dict[Any, tuple[Signature, Any, dict[str, Any]]]" = {}
+
+
+def _key(func: "Any", annotations: "dict[str, Any]") -> "Any":
+    """What a plain function with plain defaults takes follows from; None for all others."""
+    if type(func) is not _FUNCTION or func.__kwdefaults__ or func.__dict__:
+        return None
+    defaults = func.__defaults__ or ()
+    if any(type(each) not in _PLAIN for each in defaults):
+        return None
+    return (id(func.__code__), *((type(each), repr(each)) for each in defaults),
+            *((name, id(value)) for name, value in annotations.items()))
+
+
+def _read(func: "Any", annotations: "dict[str, Any]") -> Signature:
     found = Signature()
     code = getattr(func, "__code__", None)
     if code is None or hasattr(func, "__wrapped__") or hasattr(func, "__signature__"):
@@ -183,7 +215,6 @@ def read_signature(func: "Any", local_names: "Any" = None) -> Signature:
             "generator_handler", "", "is a generator function, whose values cannot be stored",
             "return a list, or write the rows somewhere and return the path",
         ))
-    annotations = _annotations(func, local_names)
     for name, default, how in rows:
         if how == "*":
             found.problems.append((

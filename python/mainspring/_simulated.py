@@ -1,5 +1,7 @@
 """Schedules under a clock that is moved by hand: the real engine and store, in no time."""
 
+from mainspring._requests import name_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,9 +67,15 @@ class simulated:  # noqa: N801 - reads as a verb: with simulated():
         What fires. They are registered at ``start``, so nothing before it is missed.
     stub : bool or dict, optional
         ``True`` calls no handler: each succeeds at once. A dict names tasks, ``"dag.task"``, each
-        with a :func:`stub`; other handlers are called.
+        with a :func:`stub`; other handlers are called. One of a dag that is registered later is
+        looked for when time first moves.
     database : str or path, optional
         A file to keep; by default one that is gone afterwards.
+
+    Raises
+    ------
+    SpecError
+        ``unknown_dag`` and ``unknown_task`` for stubs of what there is not, all at once.
 
     Examples
     --------
@@ -156,6 +164,7 @@ class World:
         self._durable = durable
         self._dags: dict[str, Dag] = {}
         self._session: Any = None
+        self._unfound = set() if stub is None or isinstance(stub, bool) else set(stub)
 
     @property
     def now(self) -> "datetime":
@@ -176,6 +185,7 @@ class World:
             Until when instead; without a zone it is UTC.
         """
         end = self._end(by, to)
+        self._find_stubbed(whole=True)
         if self._session is None:
             self._clock.set(end)
         else:
@@ -190,6 +200,7 @@ class World:
         """Register dags, new or edited, and fire their schedules from now on."""
         for dag in dags:
             self._dags[dag.name] = dag
+        self._find_stubbed()
         if self._session is not None:
             self._session.register(*dags)
             self._session.core.serve([(dag.name, dag.handlers()) for dag in dags])
@@ -198,7 +209,7 @@ class World:
     def remove(self, *dags: "Dag | str") -> None:
         """Remove dags, as if their files were gone; what is open of them goes on."""
         running = self._running()
-        names = [_name(dag) for dag in dags]
+        names = [name_of(dag) for dag in dags]
         for name in names:
             running.core.schedules(name)  # one that is not registered is a mistake
         running.remove(names)
@@ -208,7 +219,7 @@ class World:
 
     def pause(self, dag: "Dag | str", schedule: "str | None" = None) -> None:
         """Pause the schedules of a dag, or one of them. Runs that are there go on."""
-        self._running().core.pause(_name(dag), True, schedule)
+        self._running().core.pause(name_of(dag), True, schedule)
 
     def resume(self, dag: "Dag | str", schedule: "str | None" = None, *,
                missed: "str | None" = None) -> None:
@@ -223,7 +234,7 @@ class World:
         missed : {"none", "last", "all"}, optional
             Which of the fires that fell into the pause are run; by default none of them.
         """
-        self._running().core.pause(_name(dag), False, schedule, missed)
+        self._running().core.pause(name_of(dag), False, schedule, missed)
         self._session.core.advance(self._clock.now)
 
     def start(self) -> None:
@@ -258,7 +269,7 @@ class World:
         from mainspring._session import history
 
         reader = history(self.database)
-        rows = [] if reader is None else reader.runs(dag=None if dag is None else _name(dag))
+        rows = [] if reader is None else reader.runs(dag=None if dag is None else name_of(dag))
         return Runs(Run(row["id"], self.database, row) for row in reversed(rows))
 
     def task_runs(self, dag: "Dag | str | None" = None) -> "list[TaskRun]":
@@ -267,13 +278,42 @@ class World:
 
     def skips(self, dag: "Dag | str") -> "list[SkipDict]":
         """Return the records of fires that made no run, newest first: from, to, count, reason."""
-        found: list[SkipDict] = self._reader().skips(_name(dag))
+        found: list[SkipDict] = self._reader().skips(name_of(dag))
         return found
 
     def schedules(self, dag: "Dag | str") -> "list[ScheduleDict]":
         """Return the schedules of a dag with how far they have come, and their next fires."""
-        found: list[ScheduleDict] = self._reader().schedules(_name(dag))
+        found: list[ScheduleDict] = self._reader().schedules(name_of(dag))
         return found
+
+    def _find_stubbed(self, *, whole: bool = False) -> None:
+        """Refuse stubs of tasks that their dags do not have; with ``whole`` of dags there are not.
+
+        One that was found once may go with its task when the dag is edited.
+        """
+        if not self._unfound:
+            return
+        from mainspring._signature import did_you_mean
+        from mainspring.errors import Problem, SpecError
+
+        problems = []
+        for key in sorted(self._unfound, key=str):
+            name, _, task = str(key).partition(".")
+            place = f"stub[{key!r}]"
+            if name in self._dags:
+                tasks = [node.name for node in self._dags[name].nodes()]
+                if task in tasks:
+                    self._unfound.discard(key)
+                else:
+                    problems.append(Problem(
+                        "unknown_task", place, f"the dag {name} has no task {task!r}",
+                        did_you_mean(task, tasks)))
+            elif whole:
+                problems.append(Problem(
+                    "unknown_dag", place, f"there is no dag {name!r} here",
+                    did_you_mean(name, self._dags) or "a stub is named dag.task"))
+        if problems:
+            raise SpecError(problems)
 
     def _reader(self) -> "Any":
         return self._running().core
@@ -303,10 +343,6 @@ class World:
 
     def __repr__(self) -> str:
         return f"World(now={self.now.isoformat()}, dags={sorted(self._dags)})"
-
-
-def _name(dag: "Dag | str") -> str:
-    return dag if isinstance(dag, str) else dag.name
 
 
 def _millis(value: "timedelta | str | None") -> int:

@@ -32,8 +32,11 @@ def code_of(func: "Callable[..., Any]") -> "CodeType | None":
 def place(func: "Callable[..., Any]") -> "str | None":
     """Return ``file:line`` of a function, the file relative to the working folder if below it."""
     code = code_of(func)
-    if code is None:
-        return None
+    return None if code is None else place_of(code)
+
+
+def place_of(code: "CodeType") -> str:
+    """Return the same of a function's code."""
     path = code.co_filename
     try:
         here = os.getcwd()
@@ -52,8 +55,11 @@ def fingerprint(func: "Callable[..., Any]") -> "str | None":
     is no source, from the compiled code.
     """
     code = code_of(func)
-    if code is None:
-        return None
+    return None if code is None else fingerprint_of(code)
+
+
+def fingerprint_of(code: "CodeType") -> str:
+    """Return the same of a function's code."""
     try:
         from _blake2 import blake2b  # hashlib's own, without loading OpenSSL for it
     except ImportError:

@@ -147,8 +147,9 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     if not task.is_noop:
         module = getattr(task.fn, "__module__", None) or "__main__"
         spec["handler"] = f"{module}:{task.__qualname__}".replace(" ", "_")[:512]
-        spec["code_hash"] = _source.fingerprint(task.fn)
-        spec["source"] = _source.place(task.fn)
+        code = _source.code_of(task.fn)
+        spec["code_hash"] = None if code is None else _source.fingerprint_of(code)
+        spec["source"] = None if code is None else _source.place_of(code)
     if task.__doc__:
         spec["doc"] = _trimmed(task.__doc__)
     if "labels" in options:

@@ -181,6 +181,10 @@ class StoreError(MainspringError, OSError):
         return str(self.args[0]) if self.args else ""
 
 
+class _Unreadable(StoreError):
+    """One row of the database says nothing that can be understood; others may be as they should."""
+
+
 class HandlerError(MainspringError):
     """A task of a run failed. ``__cause__`` is the author's own exception.
 

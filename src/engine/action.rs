@@ -87,6 +87,8 @@ pub struct ScheduleMove {
     pub from: Instant,
     /// Its watermark: the same, or later.
     pub watermark: Instant,
+    /// When it had last changed as this was decided: the store refuses what was decided of another.
+    pub changed_at: Instant,
     /// Up to here it is decided which fires were missed. Not stored.
     pub judged: Instant,
     /// Fires after the first and up to the second are being caught up with. Not stored.

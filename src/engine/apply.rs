@@ -263,6 +263,7 @@ impl World {
             schedule.woken &= to.paused.is_some();
             if let Some(paused) = to.paused {
                 schedule.turn(paused, to.when);
+                schedule.changed_at = to.when;
             }
             schedule.tidy();
         }

@@ -31,7 +31,8 @@ pub enum Reason {
     BlockedBy(String, TaskRunId),
     /// A delay is not over.
     WaitsUntil(Instant, Option<String>),
-    /// An earlier attempt has ended on paper, but its thread still runs and holds its slots.
+    /// An earlier attempt has ended on paper, but its thread or a process of it still runs and
+    /// holds its slots.
     SlotsHeld(u32),
     /// It is in the queue of a pool.
     Queued {
@@ -167,7 +168,11 @@ impl fmt::Display for Reason {
             Reason::WaitsUntil(at, Some(code)) => write!(f, "tried again at {at} after {code}"),
             Reason::WaitsUntil(at, None) => write!(f, "waits until {at}"),
             Reason::SlotsHeld(no) => {
-                write!(f, "attempt {no} has ended, but its thread still runs and holds its slots")
+                write!(
+                    f,
+                    "attempt {no} is over, but could not be ended (kill failed): what is left of \
+                     it still runs and holds its slots"
+                )
             }
             Reason::Queued { pool, ahead, held, slots, wants } => {
                 match pool {

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::moment::entry;
 use crate::calendar::{Entry, Fire};
 use crate::model::{
-    BizOffset, DagId, Instant, Missed, Overlap, Period, PeriodKind, ScheduleDef, ScheduleId, Skip,
-    SkipReason, SpecError, Target, variant,
+    BizOffset, DagId, Instant, Missed, Overlap, Period, PeriodKind, Problem, ScheduleDef,
+    ScheduleId, Skip, SkipReason, SpecError, Target, variant,
 };
 use crate::policy::{is_missed, splitmix64, verdict};
 
@@ -31,6 +31,8 @@ pub struct Scheduled {
     pub bindings: Vec<Bound>,
     /// Each fire up to here is a run or a skip.
     pub watermark: Instant,
+    /// When it was last changed, as the store has it.
+    pub(super) changed_at: Instant,
     /// Up to here it is decided which fires were missed.
     pub judged: Instant,
     /// Fires after the first and up to the second of these were missed and are caught up with.
@@ -113,7 +115,12 @@ impl Scheduled {
                 params: params.into_iter().collect(),
             })
             .collect();
-        let spans = periods.iter().map(Span::of).collect::<Result<_, _>>()?;
+        let spans = periods.iter().map(Span::of).collect::<Result<_, _>>();
+        let spans = spans.map_err(|SpecError(problems)| {
+            let of =
+                |problem: Problem| Problem { place: format!("{key}.{}", problem.place), ..problem };
+            SpecError(problems.into_iter().map(of).collect())
+        })?;
         let seed = key.bytes().fold(0, |seed, byte| splitmix64(seed ^ u64::from(byte)));
         Ok(Scheduled {
             id,
@@ -121,6 +128,7 @@ impl Scheduled {
             def,
             bindings,
             watermark,
+            changed_at: Instant(i64::MIN),
             judged: watermark,
             catching_up: (watermark, watermark),
             ahead: Vec::new(),
@@ -141,6 +149,13 @@ impl Scheduled {
     ) -> Scheduled {
         self.ahead = ahead;
         self.last_skip = last_skip;
+        self
+    }
+
+    /// With when it was last changed, which the store compares when it comes further.
+    #[must_use]
+    pub fn changed_at(mut self, at: Instant) -> Scheduled {
+        self.changed_at = at;
         self
     }
 

@@ -49,6 +49,7 @@ pub fn spec(error: SpecError) -> PyErr {
 pub fn store(error: StoreError) -> PyErr {
     match error {
         StoreError::Refused(problems) => spec(problems),
+        unreadable @ StoreError::Unreadable(_) => raise("_Unreadable", unreadable.to_string()),
         other => raise("StoreError", other.to_string()),
     }
 }
@@ -60,6 +61,7 @@ pub fn session(error: SessionError) -> PyErr {
         SessionError::NotFound(message) => raise("NotFoundError", message),
         SessionError::Refused(message) => raise("ConflictError", message),
         SessionError::Store(message) => raise("StoreError", message),
+        SessionError::Unreadable(message) => raise("_Unreadable", message),
         other @ (SessionError::Closed | SessionError::Internal(_)) => {
             raise("MainspringError", other.to_string())
         }

@@ -200,6 +200,12 @@ impl History {
         Ok((table.columns, values::face(py, &table.rows)?))
     }
 
+    /// Dags and open runs that a scheduler cannot read, and why.
+    fn unreadable<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.ask(py, |store| crate::runtime::unreadable(store))?;
+        values::face(py, &found)
+    }
+
     /// Invariants that do not hold; empty when all do.
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let violations = self.ask(py, |store| crate::runtime::verify(store))?;

@@ -47,7 +47,7 @@ mod _mainspring {
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]
-    use super::{check_dag, check_pairs, duration_ms, migrate, preview, states};
+    use super::{check_dag, check_pairs, check_text, duration_ms, migrate, preview, states};
 
     use pyo3::prelude::*;
 
@@ -79,6 +79,18 @@ fn check_pairs(py: Python<'_>, definitions: &Bound<'_, PyAny>, now: i64) -> PyRe
         dags.iter().flat_map(|dag| crate::engine::check_pairs(dag, &mut find, now)).collect()
     });
     if problems.is_empty() { Ok(()) } else { Err(errors::spec(crate::model::SpecError(problems))) }
+}
+
+/// The key of a dag that is found good, and its specification as JSON text: what is sent from
+/// process to process, without making objects of all that was resolved.
+#[pyfunction]
+fn check_text(py: Python<'_>, spec: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    let spec = values::to_json(spec)?;
+    py.detach(|| {
+        let def = crate::engine::check_definition(&spec)?;
+        Ok((def.key, spec.to_string()))
+    })
+    .map_err(errors::spec)
 }
 
 /// What a run would get: its times, and each text of a task before and after.

@@ -9,8 +9,34 @@ use std::sync::Mutex;
 static ARMED: Mutex<Option<(String, u32)>> = Mutex::new(None);
 
 /// Every point there is.
-pub const POINTS: [&str; 6] =
-    ["commit.before", "commit.after", "start.before", "start.after", "stop.before", "stop.after"];
+pub const POINTS: [&str; 22] = [
+    // The driver: a transaction, an attempt handed out, a stop handed on.
+    "commit.before",
+    "commit.after",
+    "start.before",
+    "start.after",
+    "stop.before",
+    "stop.after",
+    // The pool of worker processes: a supervisor started, a worker given an attempt, a tree asked to
+    // end, the driver told of an end.
+    "spawn.before",
+    "spawn.after",
+    "give.before",
+    "give.after",
+    "kill.before",
+    "kill.after",
+    "outcome.before",
+    "outcome.after",
+    // A supervisor: its worker started, its tree signalled, the scheduler told that it is gone.
+    "worker.before",
+    "worker.after",
+    "term.before",
+    "term.after",
+    "sigkill.before",
+    "sigkill.after",
+    "dead.before",
+    "dead.after",
+];
 
 /// Has the process die when it comes to a point for the `nth` time, 1 for the first.
 #[cfg(debug_assertions)]

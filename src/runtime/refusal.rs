@@ -19,6 +19,9 @@ pub enum SessionError {
     /// The database failed.
     #[error("{0}")]
     Store(String),
+    /// Something that is stored says nothing we understand. Other things may be as they should.
+    #[error("{0}")]
+    Unreadable(String),
     /// The session was closed.
     #[error("this session was closed\n  hint: the next call opens a new one")]
     Closed,
@@ -27,10 +30,21 @@ pub enum SessionError {
     Internal(String),
 }
 
+impl SessionError {
+    /// Whether it is about one dag or run alone, so that others can go on without it. Not so where
+    /// the database as a whole fails, which may be over in a moment.
+    pub fn is_of_one(&self) -> bool {
+        matches!(self, SessionError::Spec(_) | SessionError::Unreadable(_))
+    }
+}
+
 impl From<StoreError> for SessionError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Refused(problems) => SessionError::Spec(problems),
+            unreadable @ StoreError::Unreadable(_) => {
+                SessionError::Unreadable(unreadable.to_string())
+            }
             other => SessionError::Store(other.to_string()),
         }
     }

@@ -34,10 +34,11 @@ impl From<HandlerHost> for Hosts {
 }
 
 impl Session {
-    /// Fires the schedules of registered dags from now on, and takes up what is open of them.
+    /// Fires the schedules of registered dags from now on, and takes up what is open of them. What
+    /// of it cannot be read is told ([`News::Unreadable`]), and stops nothing else.
     ///
     /// # Errors
-    /// `NotFound` for a dag that is not registered; `Spec`; `Store`; `Closed`.
+    /// `NotFound` for a dag that is not registered; `Store`; `Closed`.
     pub fn serve<H: Into<Hosts>>(&self, dags: Vec<(String, H)>) -> Result<(), SessionError> {
         let dags: Vec<(String, Hosts)> =
             dags.into_iter().map(|(key, hosts)| (key, hosts.into())).collect();
@@ -51,9 +52,20 @@ impl Session {
         }
         let mut found = Vec::with_capacity(dags.len());
         for (key, hosts) in dags {
-            let registered = self.registered(&key)?;
-            let removed = registered.removed;
-            let (served, cached) = ready(registered)?;
+            let read = || -> Result<_, SessionError> {
+                let registered = self.registered(&key)?;
+                let removed = registered.removed;
+                Ok((removed, ready(registered)?))
+            };
+            let (removed, (served, cached)) = match read() {
+                Ok(found) => found,
+                Err(error) if error.is_of_one() => {
+                    let (at, why) = (self.now(), error.to_string());
+                    self.told.tell(News::Unreadable { at, dag: Some(key), run: None, why });
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let Hosts { now: host, older } = hosts;
             found.push(Served { served, cached: Arc::new(cached), host, older, removed });
         }

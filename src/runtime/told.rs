@@ -76,6 +76,17 @@ pub enum News {
         /// Why.
         reason: &'static str,
     },
+    /// A dag or a run of it is stored in a way that cannot be read. Others go on without it.
+    Unreadable {
+        /// When.
+        at: Instant,
+        /// The dag, which is not served; none where it is a run.
+        dag: Option<String>,
+        /// The run, which does not go on.
+        run: Option<RunId>,
+        /// Why.
+        why: String,
+    },
     /// This process may not decide any more: another one has taken over, or its file is gone.
     Fenced {
         /// When it learnt that.

@@ -91,6 +91,8 @@ impl Turn {
                 progress: task_run.progress.clone(),
             });
         }
+        // As the store has them: what this very batch pauses it changes after its watermarks.
+        let mut seen: BTreeMap<ScheduleId, Instant> = BTreeMap::new();
         for decision in &self.decisions {
             batch.relies.extend(&decision.relies);
             batch.starts.extend(decision.starts.iter().map(|start| start.attempt.clone()));
@@ -101,7 +103,8 @@ impl Turn {
             batch.releases.extend(decision.releases.iter().filter_map(|at| id_of(world, *at)));
             batch.stale.extend(decision.stale.iter().map(|(_, id)| *id));
             for to in &decision.schedules {
-                scheduled(to, &mut batch);
+                let changed_at = *seen.entry(to.schedule).or_insert(to.changed_at);
+                scheduled(to, changed_at, &mut batch);
             }
             for run_move in &decision.run_moves {
                 if !self.is_new(run_move.run) {
@@ -165,13 +168,18 @@ fn moved(taken: &Move) -> Entry {
 
 /// What a turn writes of a schedule. Several decisions of one turn follow each other, so their
 /// watermarks make one step.
-fn scheduled(to: &ScheduleMove, batch: &mut Batch) {
+fn scheduled(to: &ScheduleMove, changed_at: Instant, batch: &mut Batch) {
     let schedule = to.schedule;
     if to.watermark != to.from {
         let last = batch.watermarks.iter_mut().rev().find(|last| last.schedule == schedule);
         match last {
             Some(last) => last.to = to.watermark,
-            None => batch.watermarks.push(Watermark { schedule, from: to.from, to: to.watermark }),
+            None => batch.watermarks.push(Watermark {
+                schedule,
+                from: to.from,
+                to: to.watermark,
+                changed_at,
+            }),
         }
     }
     let skips = to.skips.iter().cloned();

@@ -38,7 +38,7 @@ pub struct Batch {
     pub releases: Vec<TaskRunId>,
     /// Runs whose derived state changes.
     pub run_moves: Vec<RunMove>,
-    /// How far schedules have come: refused when one is not where it was.
+    /// How far schedules have come: refused when one is not where, or not what, it was.
     pub watermarks: Vec<Watermark>,
     /// Fires that make no run.
     pub skips: Vec<NewSkip>,
@@ -188,6 +188,9 @@ pub struct Watermark {
     pub from: Instant,
     /// Where it is: later.
     pub to: Instant,
+    /// When it had last changed as this was decided. Refused if it has changed since: what fires,
+    /// and by which rule, may be something else by now.
+    pub changed_at: Instant,
 }
 
 /// Fires that make no run.

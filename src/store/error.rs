@@ -138,7 +138,20 @@ pub enum StoreError {
     /// A question that would have changed something.
     #[error("this statement would write, and only what reads is answered")]
     Writes,
+    /// One row that says nothing we understand. Others may be as they should.
+    #[error("{0}\n  hint: `mainspring db verify` says what else does not add up")]
+    Unreadable(String),
     /// Anything else.
     #[error("the database failed: {0}")]
     Other(String),
+}
+
+impl StoreError {
+    /// The same, said of something, where it is about one row.
+    pub(super) fn of(self, what: &str) -> StoreError {
+        match self {
+            StoreError::Unreadable(why) => StoreError::Unreadable(format!("{what}: {why}")),
+            other => other,
+        }
+    }
 }

@@ -101,6 +101,8 @@ pub struct StoredSchedule {
     pub bindings: Vec<(Target, BTreeMap<String, serde_json::Value>)>,
     /// Each fire up to this instant is a run, or in the record of a skip.
     pub watermark: Instant,
+    /// When it was last defined otherwise, moved, paused, resumed or removed.
+    pub changed_at: Instant,
     /// The periods of its life that reach beyond the watermark, in order.
     pub periods: Vec<Period>,
     /// Skips that reach beyond the watermark, ascending: first and last fire.

@@ -596,3 +596,45 @@ def test_a_large_result_is_read_back_from_its_file():
         file.unlink()
         with pytest.raises(ms.StoreError, match="cannot be read"):
             ms.run(run.id).result("rows")
+
+
+KIB = 1024
+SIZES = {  # bytes of JSON text, two of them quotes: where it is kept
+    255 * KIB: "row", 256 * KIB: "row", 256 * KIB + 1: "file", 257 * KIB: "file",
+    16 * KIB * KIB - 1: "file", 16 * KIB * KIB: "file", 16 * KIB * KIB + 1: None,
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_result_of_any_size_comes_back_by_each_way_or_is_refused(size):
+    text = "x" * (size - 2)
+    with ms.Dag("sizes") as dag:
+        @ms.task
+        def one() -> str:
+            return text
+
+        @ms.task
+        def length(text: str) -> int:
+            return len(text)
+        length(one())
+    with ms.testing.isolated():
+        run = dag.run("2024-05-01")
+        kept = SIZES[size]
+        if kept is None:
+            assert run.state == "FAILED"
+            (attempt,) = run["one"].attempts
+            assert attempt.error_code == "RESULT"
+            assert "16" in attempt.error
+            with pytest.raises(ms.NotFoundError, match="has no result"):
+                run.result("one")
+            return
+        assert run.result("length") == size - 2
+        (row,) = ms.sql("SELECT result IS NOT NULL AS here, result_uri IS NOT NULL AS there "
+                        "FROM task_run ORDER BY id LIMIT 1")
+        assert (row["here"], row["there"]) == (int(kept == "row"), int(kept == "file"))
+        again = ms.run(run.id)
+        for found in (run.result("one"), run.results["one"], run["one"].result,
+                      again.result("one"), again.results["one"], again["one"].result,
+                      ms.runs()[0].results["one"]):
+            assert found == text
+        assert "one" in again._repr_html_() and "one" in str(again)

@@ -11,7 +11,7 @@ from mainspring.cli._console import Console, clean, clean_block
 from mainspring.cli._load import Checked, across, load_apart, project_files
 from mainspring.cli._schedule_lints import schedule_lints
 from mainspring.cli._schedule_warnings import schedule_warnings
-from mainspring.cli._settings import settings_of
+from mainspring.cli._settings import history_if_any, settings_of
 from mainspring.cli._stop import Stop, as_dict
 from mainspring.errors import Problem
 
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     checked = [dag for _, dags in loaded for dag in dags]
     problems = [problem for item, _ in loaded for problem in item.problems]
     problems += across(checked, whole=not options.paths)
+    problems += _unreadable(settings, checked)
 
     warnings = [note for item, _ in loaded for note in item.notes]
     warnings += [*_zone_warnings(settings, checked), *schedule_lints(checked)]
@@ -57,6 +58,18 @@ def run(options: argparse.Namespace, console: Console) -> int:
         }
     )
     return 1 if problems else 0
+
+
+def _unreadable(settings: Settings, checked: Sequence[Checked]) -> Iterator[Problem]:
+    """What the database has of these dags and a scheduler could not read."""
+    history = history_if_any(settings)
+    names = {item.name for item in checked}
+    for row in history.unreadable() if history is not None and names else ():
+        if row["dag"] in names:
+            why, _, hint = row["why"].partition("\n  hint: ")
+            place = row["dag"] if row["run"] is None else f"{row['dag']}, run {row['run']}"
+            yield Problem("unreadable", place, f"what the database has of it cannot be read: {why}",
+                          hint or "`mainspring db verify` says what else does not add up")
 
 
 def _entry(item: Checked) -> dict[str, object]:

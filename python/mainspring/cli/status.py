@@ -25,6 +25,19 @@ ORDER BY dag.key, schedule.position
 REQUESTS = "SELECT count(*) AS requests FROM request WHERE decided_at IS NULL"
 
 
+STUCK = """
+SELECT task_run.run_id AS run, task.key AS task, attempt.attempt_no AS attempt, attempt.outcome,
+    attempt_lease.pool, attempt_lease.slots
+FROM attempt_lease
+JOIN attempt ON attempt.task_run_id = attempt_lease.task_run_id
+    AND attempt.attempt_no = attempt_lease.attempt_no
+JOIN task_run ON task_run.id = attempt_lease.task_run_id
+JOIN task ON task.id = task_run.task_id
+WHERE attempt.finished_at IS NOT NULL
+ORDER BY attempt_lease.task_run_id
+"""
+
+
 def run(options: argparse.Namespace, console: Console) -> int:
     """Say whether a scheduler lives, and what is open; exit 3 when none does."""
     settings = settings_of(options, console)
@@ -37,7 +50,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     alive = bool(leader and leader["alive"])
     if options.quiet:
         return 0 if alive else 3
-    facts = _facts() if history is not None else {}
+    facts = {**_facts(), "unreadable": history.unreadable()} if history is not None else {}
     _print(leader, facts, console)
     console.document({"scheduler": leader, "alive": alive, **facts})
     return 0 if alive else 3
@@ -51,6 +64,7 @@ def _facts() -> dict[str, Any]:
         "task_runs": {row["state"]: row["task_runs"] for row in sql(OPEN_TASKS)},
         "paused": sql(PAUSED),
         "open_requests": sql(REQUESTS)[0]["requests"],
+        "stuck": sql(STUCK),
     }
 
 
@@ -70,5 +84,17 @@ def _print(leader: Any, facts: dict[str, Any], console: Console) -> None:
         console.line(f"{name.replace('_', ' '):9}  {shown or 'none open'}")
     for row in facts.get("paused") or []:
         console.line(f"paused     {clean(row['dag'])}, schedule {clean(row['schedule'])}")
+    for row in facts.get("stuck") or []:
+        slots = "1 slot" if row["slots"] == 1 else f"{row['slots']} slots"
+        where = "" if row["pool"] is None else f" of pool {clean(row['pool'])}"
+        console.line(f"stuck      run {row['run']}: attempt {row['attempt']} of "
+                     f"{clean(row['task'])} RUNNING (kill failed), recorded as {row['outcome']}; "
+                     f"it keeps {slots}{where}")
+    for row in facts.get("unreadable") or []:
+        run = "" if row["run"] is None else f", run {row['run']}"
+        why, _, hint = row["why"].partition("\n")
+        console.line(f"unreadable dag {clean(row['dag'])}{run}: {clean(why)}")
+        if hint:
+            console.line(f"         {clean(hint)}")
     if facts.get("open_requests"):
         console.line(f"requests   {facts['open_requests']} not decided yet")

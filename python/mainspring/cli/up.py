@@ -180,6 +180,10 @@ def sentence(event: dict[str, Any]) -> str:
         until = f" to {_iso(event['to'])}" if several else ""
         return (f"{event['schedule']}: {event['count']} fire{'s' * several} made no run "
                 f"({event['reason']}), {_iso(event['from'])}{until}")
+    if kind == "unreadable":
+        what = f"dag {event['dag']}" if event["run"] is None else f"run {event['run']}"
+        why, _, hint = str(event["why"]).partition("\n")
+        return f"{what} cannot be read, and the others go on: {why}" + hint.replace("  hint:", ";")
     if kind == "fenced":
         return f"this process decides no more: {event['why']}"
     if kind == "stalled":

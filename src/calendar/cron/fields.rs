@@ -24,14 +24,20 @@ pub(super) const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI"
 impl Field {
     /// What the field is called in messages.
     pub(super) fn name(self) -> &'static str {
+        let one = self.one();
+        one.split_once(' ').map_or(one, |(_, name)| name)
+    }
+
+    /// The same with its article.
+    pub(super) fn one(self) -> &'static str {
         match self {
-            Field::Second => "second",
-            Field::Minute => "minute",
-            Field::Hour => "hour",
-            Field::MonthDay => "day of month",
-            Field::Month => "month",
-            Field::UnixWeekDay | Field::QuartzWeekDay => "day of week",
-            Field::Year => "year",
+            Field::Second => "a second",
+            Field::Minute => "a minute",
+            Field::Hour => "an hour",
+            Field::MonthDay => "a day of month",
+            Field::Month => "a month",
+            Field::UnixWeekDay | Field::QuartzWeekDay => "a day of week",
+            Field::Year => "a year",
         }
     }
 

@@ -199,12 +199,7 @@ fn number(field: Field, text: &str) -> Result<u32, Refusal> {
     }
     let refusal = Refusal::new(
         "out_of_range",
-        format!(
-            "{n} is not a {}, which is {} to {}",
-            field.name(),
-            field.low(),
-            field.written_high()
-        ),
+        format!("{n} is not {}, which is {} to {}", field.one(), field.low(), field.written_high()),
     );
     Err(match field {
         Field::QuartzWeekDay => {
@@ -240,13 +235,13 @@ fn items(text: &str) -> Result<std::str::Split<'_, char>, Refusal> {
 
 /// `syntax`, with the likely reason.
 fn not_a(field: Field, text: &str) -> Refusal {
-    let name = field.name();
+    let one = field.one();
     if text.is_empty() {
-        return Refusal::new("syntax", format!("a {name} is missing"))
+        return Refusal::new("syntax", format!("{one} is missing"))
             .hint("look for a comma or dash too many");
     }
     let shown: String = text.chars().take(30).collect();
-    let refusal = Refusal::new("syntax", format!("`{shown}` is not a {name}"));
+    let refusal = Refusal::new("syntax", format!("`{shown}` is not {one}"));
     let day_field = matches!(field, Field::UnixWeekDay | Field::QuartzWeekDay);
     if text.contains('，') || text.chars().any(|c| ('０'..='９').contains(&c)) {
         return refusal.hint("use ASCII digits and commas, not full-width ones");

@@ -165,6 +165,7 @@ impl ScheduleMove {
             schedule: schedule.id,
             from: schedule.watermark,
             watermark: schedule.watermark,
+            changed_at: schedule.changed_at,
             judged: schedule.judged,
             catching_up: schedule.catching_up,
             ahead: schedule.ahead.clone(),

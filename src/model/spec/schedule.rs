@@ -1,6 +1,6 @@
 //! When a dag fires. Expressions are kept as text here; the calendar reads them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -38,6 +38,11 @@ const FIELDS: &[&str] = &[
     "params",
     "paused",
 ];
+
+const JITTER: [&str; 3] = ["jitter", "jitter_ms", "jitter_sec"];
+
+/// The largest jitter there is: a week.
+const MOST_JITTER_MS: i64 = 7 * 86_400_000;
 
 /// What a schedule takes from its dag where it says nothing itself.
 struct Bounds {
@@ -78,6 +83,7 @@ pub(super) fn read(
     };
     let mut schedules: Vec<ScheduleDef> = Vec::new();
     let mut names = BTreeSet::new();
+    let mut fields = Vec::new();
     for (field, value) in given {
         let default = (1..)
             .map(|n| if n == 1 { "default".to_owned() } else { format!("default_{n}") })
@@ -86,12 +92,31 @@ pub(super) fn read(
         let Some(schedule) = one(r, &field, value, default, &bounds) else { continue };
         if names.insert(schedule.name.clone()) {
             schedules.push(schedule);
+            fields.push(field);
         } else {
             let message = format!("two schedules are named `{}`", schedule.name);
             r.advise(&field, "duplicate_schedule", message, "give each a name of its own");
         }
     }
+    renamed(r, &fields, &schedules);
     schedules
+}
+
+/// One schedule goes on where another was: the one that had the name, which is there no more.
+fn renamed(r: &mut Reader<'_, '_>, fields: &[String], schedules: &[ScheduleDef]) {
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    for (field, schedule) in fields.iter().zip(schedules) {
+        let Some(former) = schedule.renamed_from.as_deref() else { continue };
+        let field = format!("{field}.renamed_from");
+        if schedules.iter().any(|other| other.name == former) {
+            let message = format!("a schedule is still named `{former}`");
+            let hint = "leave it out; who has the name goes on where it was";
+            r.advise(&field, "bad_rename", message, hint);
+        } else if let Some(first) = seen.insert(former, &schedule.name) {
+            let message = format!("`{first}` was named `{former}` too");
+            r.advise(&field, "bad_rename", message, "only one can go on where it was");
+        }
+    }
 }
 
 fn one(
@@ -202,8 +227,14 @@ fn when(r: &mut Reader<'_, '_>, rule: &mut TimeRule) {
         let hint = "name the calendar whose closed days it is about: calendar=ms.calendar(...)";
         r.advise("on", "no_calendar", "there is no calendar to be closed", hint);
     }
-    let jitter = r.duration(["jitter", "jitter_ms", "jitter_sec"]).flatten();
+    let jitter = r.duration(JITTER).flatten();
     rule.jitter_ms = jitter.unwrap_or_default();
+    if rule.jitter_ms > MOST_JITTER_MS {
+        let message = "fires would be due more than a week late";
+        let hint = "a jitter spreads what starts at one instant, such as \"10m\"; at most 7 days";
+        let field = JITTER.into_iter().find(|field| r.get(field).is_some()).unwrap_or(JITTER[0]);
+        r.advise(field, "duration_out_of_range", message, hint);
+    }
 }
 
 /// The days on which it may fire.
@@ -271,7 +302,11 @@ fn bindings(r: &mut Reader<'_, '_>) -> Vec<Binding> {
             }
         }
     }
-    if r.get("tasks").is_none() || bindings.is_empty() {
+    if matches!(r.get("tasks"), Some(Value::Array(tasks)) if tasks.is_empty()) {
+        let hint = "name tasks, or leave it out: then the schedule fires the whole dag";
+        r.advise("tasks", "no_tasks", "the schedule fires no task", hint);
+    }
+    if bindings.is_empty() {
         bindings = vec![Binding { task: None, params }];
     }
     bindings

@@ -71,7 +71,10 @@ impl Driver {
                 None
             }
             Message::Refresh { dags, reply } => {
-                let read = dags.iter().try_for_each(|dag| self.reread(*dag));
+                let read = dags.iter().try_for_each(|dag| {
+                    let read = self.reread(*dag);
+                    self.or_without(*dag, read)
+                });
                 let _ = reply.send(read);
                 None
             }

@@ -286,15 +286,30 @@ impl Driver {
         let runs: Vec<(RunId, Arc<Plan>)> =
             self.runs.iter().map(|(run, driven)| (*run, Arc::clone(&driven.plan))).collect();
         for (run, plan) in runs {
-            match self.store.stored_run(run)? {
-                Some(stored) => {
-                    self.load(&stored, plan).map_err(|e| StoreError::Other(e.to_string()))?;
-                    self.find_live(run);
+            match self.reload_run(run, plan) {
+                Ok(()) => {}
+                Err(error) if error.is_of_one() => {
+                    if let Some(driven) = self.runs.remove(&run) {
+                        driven.watch.update(|status| status.lost = Some(error.to_string()));
+                    }
+                    self.tell_unreadable_run(run, &error);
                 }
-                // Decided, but never committed.
-                None => {
-                    self.runs.remove(&run);
-                }
+                Err(error) => return Err(StoreError::Other(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    fn reload_run(&mut self, run: RunId, plan: Arc<Plan>) -> Result<(), SessionError> {
+        match self.store.stored_run(run)? {
+            Some(stored) => {
+                self.load(&stored, plan)
+                    .map_err(|broken| SessionError::Unreadable(broken.to_string()))?;
+                self.find_live(run);
+            }
+            // Decided, but never committed.
+            None => {
+                self.runs.remove(&run);
             }
         }
         Ok(())

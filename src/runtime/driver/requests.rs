@@ -1,6 +1,6 @@
 //! What others ask in the request table, and what they change behind our back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Driver, Waiting};
@@ -9,6 +9,7 @@ use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, ScheduleId};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::{CachedPlan, NewRunRequest, indexes, new_run};
 use crate::runtime::turn::Turn;
+use crate::store::StoreError;
 
 /// How often it is looked whether somebody else wrote, in milliseconds.
 const LOOK_MS: i64 = 200;
@@ -20,8 +21,11 @@ const REQUESTS: u32 = 256;
 #[derive(Default)]
 pub struct Watching {
     next: Option<Instant>,
-    revisions: BTreeMap<DagId, i64>,
+    revisions: Revisions,
 }
+
+/// How often each dag was changed.
+pub type Revisions = BTreeMap<DagId, i64>;
 
 impl Driver {
     /// When to look next; none while nothing can be asked of this process.
@@ -75,16 +79,27 @@ impl Driver {
         if !self.serves() {
             return Ok(());
         }
-        let newest: BTreeMap<DagId, i64> = self.store.revisions()?.into_iter().collect();
-        for dag in self.serving.served() {
-            let (known, found) = (self.watching.revisions.get(&dag), newest.get(&dag));
-            if known == found {
-                continue;
-            }
-            self.reread(dag)?;
+        let (changed, newest) = self.changed_dags()?;
+        for dag in changed {
+            let read = self.reread(dag);
+            self.or_without(dag, read)?;
         }
-        self.watching.revisions = newest;
+        self.all_read(newest);
         Ok(())
+    }
+
+    /// Which of the dags that are served were changed since this was last known, and what is to be
+    /// known when they have been read.
+    pub(super) fn changed_dags(&mut self) -> Result<(BTreeSet<DagId>, Revisions), StoreError> {
+        let newest: Revisions = self.store.revisions()?.into_iter().collect();
+        let changed = |dag: &DagId| self.watching.revisions.get(dag) != newest.get(dag);
+        let changed = self.serving.served().into_iter().filter(changed).collect();
+        Ok((changed, newest))
+    }
+
+    /// All that was changed so far has been read.
+    pub(super) fn all_read(&mut self, newest: Revisions) {
+        self.watching.revisions = newest;
     }
 
     /// Decides a request; the answer is written with what it brings about.

@@ -15,6 +15,7 @@ use crate::model::{
 use crate::runtime::executor::{HandlerHost, ProcessHost};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::CachedPlan;
+use crate::runtime::told::News;
 use crate::runtime::turn::Turn;
 use crate::store::{RegisteredDag, RegisteredTask, Store, StoreError, StoredRun};
 
@@ -35,6 +36,8 @@ pub struct Serving {
     gone: BTreeSet<NodeId>,
     /// Tasks that were enabled since the last turn.
     enabled: Vec<TaskId>,
+    /// Open runs that cannot be read, and were told.
+    unreadable: BTreeSet<RunId>,
 }
 
 struct ServedDag {
@@ -111,7 +114,10 @@ impl Driver {
             self.serving.dags.insert(served.dag, known);
         }
         let mut dags = serve.dags.iter().map(|each| each.served.dag);
-        let taken = dags.try_for_each(|dag| self.load_schedules(dag));
+        let taken = dags.try_for_each(|dag| {
+            let loaded = self.load_schedules(dag);
+            self.or_without(dag, loaded)
+        });
         match taken.and_then(|()| self.take_up(turn, now)) {
             Ok(()) => {
                 self.asked_before(turn, waiting, now);
@@ -122,6 +128,38 @@ impl Driver {
                 let _ = serve.reply.send(Err(error));
                 None
             }
+        }
+    }
+
+    /// A dag that cannot be read is served no more, which is told; what else failed is given back.
+    pub(super) fn or_without(
+        &mut self,
+        dag: DagId,
+        read: Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        match read {
+            Err(error) if error.is_of_one() => {
+                self.world.unserve(dag);
+                if let Some(known) = self.serving.dags.remove(&dag) {
+                    self.tell_unreadable(Some(known.served.key), None, &error);
+                }
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Tells of an open run that cannot be read, once.
+    pub(super) fn tell_unreadable_run(&mut self, run: RunId, why: &SessionError) {
+        if self.serving.unreadable.insert(run) {
+            self.tell_unreadable(None, Some(run), why);
+        }
+    }
+
+    fn tell_unreadable(&self, dag: Option<String>, run: Option<RunId>, why: &SessionError) {
+        if let Some(told) = &self.told {
+            let (at, why) = (self.clock.now(), why.to_string());
+            told.tell(News::Unreadable { at, dag, run, why });
         }
     }
 
@@ -145,7 +183,8 @@ impl Driver {
                 stored.watermark,
                 &stored.periods,
             )?
-            .with_skips(stored.ahead, stored.last_skip);
+            .with_skips(stored.ahead, stored.last_skip)
+            .changed_at(stored.changed_at);
             schedules.push(match self.serving.judged.get(&stored.id) {
                 Some(before) => schedule.judged_as(before),
                 None => schedule.seen_until(self.seen_until),
@@ -236,12 +275,20 @@ impl Driver {
         self.drive(stored.row, params, plan, host);
     }
 
-    /// Reads all schedules anew after a refused commit.
+    /// Reads all schedules anew after a refused commit; where a dag was changed, what its runs are
+    /// made of as well.
     pub(super) fn reload_schedules(&mut self) -> Result<(), StoreError> {
+        let (changed, newest) = self.changed_dags()?;
         let dags: Vec<DagId> = self.serving.dags.keys().copied().collect();
         for dag in dags {
-            self.load_schedules(dag).map_err(|error| StoreError::Other(error.to_string()))?;
+            let read = match changed.contains(&dag) {
+                true => self.reread(dag),
+                false => self.load_schedules(dag),
+            };
+            let read = self.or_without(dag, read);
+            read.map_err(|error| StoreError::Other(error.to_string()))?;
         }
+        self.all_read(newest);
         for (key, run) in self.serving.known.clone() {
             self.world.know_timed(key, run);
         }
@@ -276,15 +323,10 @@ impl Driver {
             if self.runs.contains_key(&run) {
                 continue;
             }
-            let Some(stored) = self.store.stored_run(run)? else { continue };
-            let Some(known) = self.serving.dags.get(&stored.row.dag_id) else { continue };
-            let host = known.host_at(stored.row.created_at);
-            let plan = plan_of(&mut *self.store, &stored)?;
-            let nodes = stored.leases.iter().map(|lease| lease.node_id);
-            self.serving.gone.extend(nodes.filter(|node| *node != self.lease.node_id));
-            self.load(&stored, Arc::clone(&plan))
-                .map_err(|broken| SessionError::Store(broken.to_string()))?;
-            self.drive_stored(stored, &plan, &host);
+            match self.take_up_run(run) {
+                Err(error) if error.is_of_one() => self.tell_unreadable_run(run, &error),
+                taken => taken?,
+            }
             if blocked.contains(&run) {
                 self.let_go(run);
             }
@@ -292,6 +334,19 @@ impl Driver {
         for node in self.serving.gone.clone() {
             self.decide(&Event::NodeLost { node }, turn, now);
         }
+        Ok(())
+    }
+
+    fn take_up_run(&mut self, run: RunId) -> Result<(), SessionError> {
+        let Some(stored) = self.store.stored_run(run)? else { return Ok(()) };
+        let Some(known) = self.serving.dags.get(&stored.row.dag_id) else { return Ok(()) };
+        let host = known.host_at(stored.row.created_at);
+        let plan = plan_of(&mut *self.store, &stored)?;
+        self.load(&stored, Arc::clone(&plan))
+            .map_err(|broken| SessionError::Unreadable(broken.to_string()))?;
+        let nodes = stored.leases.iter().map(|lease| lease.node_id);
+        self.serving.gone.extend(nodes.filter(|node| *node != self.lease.node_id));
+        self.drive_stored(stored, &plan, &host);
         Ok(())
     }
 
@@ -399,7 +454,7 @@ pub fn plan_of(store: &mut dyn Store, stored: &StoredRun) -> Result<Arc<Plan>, S
     let mut tasks = Vec::with_capacity(stored.task_runs.len());
     for task_run in &stored.task_runs {
         let version = versions.remove(&task_run.task_version_id).ok_or_else(|| {
-            SessionError::Store(format!(
+            SessionError::Unreadable(format!(
                 "version {} of task run {} is not in the database",
                 task_run.task_version_id, task_run.id
             ))

@@ -7,6 +7,8 @@
 //! a socket of its own, so nothing that a handler writes can be taken for an answer.
 
 #[cfg(unix)]
+mod control;
+#[cfg(unix)]
 mod ends;
 #[cfg(unix)]
 mod frames;

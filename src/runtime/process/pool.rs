@@ -1,21 +1,20 @@
 //! The pool: a queue, and seats at which workers run one attempt after the other.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::control::Control;
 use super::ends;
-use super::frames::send_now;
 use super::options::ProcessOptions;
 use super::seat::{Crew, NoCrew, Ran};
 use super::sweep::{mark, sweep_orphans};
-use super::wire::ToSupervisor;
 use crate::engine::TaskRunRef;
 use crate::model::StopReason;
 use crate::runtime::clock::Stopwatch;
+use crate::runtime::crash;
 use crate::runtime::executor::{Executor, Finished, Job, ProcessHost};
 use crate::runtime::logs::LogSink;
 use crate::runtime::reporter::Reporter;
@@ -69,7 +68,7 @@ struct Held {
     /// Asked to stop, before or after it began.
     stop: Option<StopReason>,
     /// Where its supervisor is asked to end it, once it may have begun.
-    control: Option<Arc<OwnedFd>>,
+    control: Option<Arc<Control>>,
     /// What its worker has imported, for choosing.
     files: Vec<(PathBuf, String)>,
 }
@@ -206,9 +205,7 @@ impl Held {
         }
         self.stop = self.stop.or(Some(reason));
         if let Some(control) = &self.control {
-            let kill = ToSupervisor::Kill { grace_ms, reason: Some(reason) };
-            // A supervisor that cannot be asked is gone, which its thread hears.
-            let _ = send_now(&**control, &kill);
+            control.kill(grace_ms, Some(reason));
         }
     }
 }
@@ -326,7 +323,7 @@ impl Shared {
                 }
             };
             if !seat.may_begin(mine.control()) {
-                self.reporter.report(job, not_begun());
+                self.report(job, not_begun());
                 return;
             }
             let stopped = || seat.lock().stop.is_some();
@@ -339,10 +336,10 @@ impl Shared {
                         if let Some(crew) = crew.take() {
                             crew.end(Duration::ZERO);
                         }
-                        self.reporter.report(job, finished);
+                        self.report(job, finished);
                         return;
                     }
-                    self.reporter.report(job, finished);
+                    self.report(job, finished);
                     if crew.as_ref().is_some_and(|crew| crew.is_worn(&self.options, peak))
                         && let Some(crew) = crew.take()
                     {
@@ -352,7 +349,7 @@ impl Shared {
                 }
                 Ran::Ended(finished) => {
                     seat.over();
-                    self.reporter.report(job, finished);
+                    self.report(job, finished);
                     if let Some(crew) = crew.take() {
                         crew.end(Duration::ZERO);
                     }
@@ -360,7 +357,7 @@ impl Shared {
                 }
                 Ran::NotBegun => {
                     if !seat.over() {
-                        self.reporter.report(job, not_begun());
+                        self.report(job, not_begun());
                         return;
                     }
                     if let Some(crew) = crew.take() {
@@ -369,7 +366,13 @@ impl Shared {
                 }
             }
         }
-        self.reporter.report(job, ends::no_worker(job, &why));
+        self.report(job, ends::no_worker(job, &why));
+    }
+
+    fn report(&self, job: &Job, finished: Finished) {
+        crash::at("outcome.before");
+        self.reporter.report(job, finished);
+        crash::at("outcome.after");
     }
 
     /// The worker that a seat has, if it suits and lives, else a new one.
@@ -396,7 +399,7 @@ impl Seat {
     }
 
     /// From now on a stop ends the worker. False where one has come already.
-    fn may_begin(&self, control: Arc<OwnedFd>) -> bool {
+    fn may_begin(&self, control: Arc<Control>) -> bool {
         let mut held = self.lock();
         if held.stop.is_some() {
             return false;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -16,12 +16,14 @@ use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, Send
 use rustix::net::{SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
-use super::frames::{Inbox, send, send_now};
+use super::control::Control;
+use super::frames::{Inbox, send};
 use super::options::ProcessOptions;
 use super::sweep::{MARK, sweep_worker};
-use super::wire::{DeathCertificate, FromSupervisor, FromWorker, ToSupervisor, WireJob};
+use super::wire::{DeathCertificate, FromSupervisor, FromWorker, WireJob};
 use super::{ends, proc};
 use crate::runtime::clock::Stopwatch;
+use crate::runtime::crash;
 use crate::runtime::executor::{Finished, Job, ProcessHost};
 use crate::runtime::logs::{LogSink, Stream};
 
@@ -39,7 +41,7 @@ const COMPLAINT: usize = 2_000;
 /// A worker, its supervisor, and the four ways to them.
 pub struct Crew {
     supervisor: Child,
-    control: Arc<OwnedFd>,
+    control: Arc<Control>,
     data: OwnedFd,
     out: OwnedFd,
     err: OwnedFd,
@@ -140,6 +142,7 @@ impl Crew {
         let [program, arguments @ ..] = options.supervisor.as_slice() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was named"));
         };
+        crash::at("spawn.before");
         let supervisor = Command::new(program)
             .args(arguments)
             .args(&options.worker)
@@ -152,9 +155,11 @@ impl Crew {
             .map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", program.to_string_lossy()))
             })?;
+        crash::at("spawn.after");
+        let pid = supervisor.id();
         let crew = Crew {
             supervisor,
-            control: Arc::new(control),
+            control: Arc::new(Control::new(control, pid)),
             data,
             out,
             err,
@@ -168,12 +173,12 @@ impl Crew {
             dead: None,
         };
         // A supervisor that is gone already is found out by whoever listens next.
-        let _ = give(&crew.control, &workers);
+        let _ = give(crew.control.as_fd(), &workers);
         Ok(crew)
     }
 
     /// By which its supervisor is asked to end it.
-    pub fn control(&self) -> Arc<OwnedFd> {
+    pub fn control(&self) -> Arc<Control> {
         Arc::clone(&self.control)
     }
 
@@ -224,9 +229,11 @@ impl Crew {
                 return Ran::Done(ends::no_worker(job, &format!("an input is damaged: {error}")));
             }
         };
+        crash::at("give.before");
         if send(&self.data, &wire).is_err() {
             return Ran::NotBegun;
         }
+        crash::at("give.after");
         self.attempts += 1;
         let mut log = |bytes: &[u8], stream: Stream| job.log.write(bytes, stream);
         let mut finished = None;
@@ -287,8 +294,7 @@ impl Crew {
 
     fn ask_to_end(&self, grace: Duration) {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        // A supervisor that cannot be asked is gone, which is heard.
-        let _ = send_now(&*self.control, &ToSupervisor::Kill { grace_ms, reason: None });
+        self.control.kill(grace_ms, None);
     }
 
     /// Ends the worker with all that came of it: in good order, after this time by force.
@@ -433,7 +439,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Hands a socket over another one.
-fn give(over: &OwnedFd, socket: &OwnedFd) -> io::Result<()> {
+fn give(over: BorrowedFd<'_>, socket: &OwnedFd) -> io::Result<()> {
     let sockets = [socket.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

@@ -23,6 +23,7 @@ use super::tree::Tree;
 use super::wire::{DeathCertificate, FromSupervisor, ToSupervisor};
 use crate::model::StopReason;
 use crate::runtime::clock::Stopwatch;
+use crate::runtime::crash;
 
 /// What a tree has when nobody is there any more who could say more.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
@@ -57,6 +58,7 @@ pub fn supervise(worker: &[OsString]) -> io::Result<Option<Ended>> {
     };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::from(data)).process_group(0);
+    crash::at("worker.before");
     let pid = match command.spawn() {
         Ok(child) => i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         Err(error) => {
@@ -65,6 +67,7 @@ pub fn supervise(worker: &[OsString]) -> io::Result<Option<Ended>> {
             return Ok(None);
         }
     };
+    crash::at("worker.after");
     // The command holds our end of the worker's socket.
     drop(command);
     let Some(pid) = pid else { return Ok(None) };
@@ -94,7 +97,10 @@ pub fn supervise(worker: &[OsString]) -> io::Result<Option<Ended>> {
 /// Those of the socket: nobody is left to be told.
 pub fn report_end(ended: Ended, cpu_ms: i64, max_rss_kb: i64) -> io::Result<()> {
     let status = DeathCertificate { cpu_ms: Some(cpu_ms), max_rss_kb: Some(max_rss_kb), ..ended.0 };
-    send(stdin(), &FromSupervisor::Dead { status })
+    crash::at("dead.before");
+    send(stdin(), &FromSupervisor::Dead { status })?;
+    crash::at("dead.after");
+    Ok(())
 }
 
 /// The socket of the worker, which comes through the one to the scheduler.
@@ -183,9 +189,13 @@ impl Watch {
         let killing = self.killing.as_mut()?;
         let elapsed = killing.began.elapsed();
         if elapsed < killing.grace {
+            crash::at("term.before");
             self.tree.ask();
+            crash::at("term.after");
         } else {
+            crash::at("sigkill.before");
             self.tree.kill();
+            crash::at("sigkill.after");
             if elapsed > killing.grace + STUBBORN && !killing.told {
                 killing.told = true;
                 let pids = self.tree.living().iter().map(|identity| identity.pid).collect();

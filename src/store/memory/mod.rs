@@ -111,6 +111,8 @@ struct MemorySchedule {
     position: usize,
     removed: bool,
     watermark: Instant,
+    /// When it was last changed, watermark aside.
+    changed: Instant,
     /// The end of its last skip; at first the beginning of its life.
     skipped: Instant,
     /// Oldest first; the last one is open.

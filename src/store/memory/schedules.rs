@@ -24,6 +24,7 @@ impl MemorySchedule {
             position,
             removed: false,
             watermark: now,
+            changed: now,
             skipped: now,
             periods: vec![life],
         }
@@ -55,6 +56,7 @@ impl MemorySchedule {
 
     fn remove(&mut self, now: Instant) {
         self.removed = true;
+        self.changed = now;
         self.turn_to(PeriodKind::Removed, now);
     }
 
@@ -66,6 +68,7 @@ impl MemorySchedule {
         self.def = ScheduleDef { paused: self.def.paused, ..def.clone() };
         self.position = position;
         self.removed = false;
+        self.changed = now;
         self.turn(kind_of(self.def.paused), def.rule.clone(), now);
         true
     }
@@ -139,7 +142,7 @@ impl Data {
     }
 
     fn stored_schedule(&self, id: ScheduleId, schedule: &MemorySchedule) -> StoredSchedule {
-        let MemorySchedule { dag, def, watermark, .. } = schedule;
+        let MemorySchedule { dag, def, watermark, changed, .. } = schedule;
         let target = |task: &Option<String>| match task {
             None => Some(Target { dag: *dag, task: None }),
             Some(name) => {
@@ -162,6 +165,7 @@ impl Data {
                 .filter_map(|each| Some((target(&each.task)?, each.params.clone())))
                 .collect(),
             watermark: *watermark,
+            changed_at: *changed,
             periods: schedule.periods.iter().filter(reaches).cloned().collect(),
             ahead,
             last_skip: skips().rfind(|skip| skip.to == *watermark).map(|skip| skip.reason),
@@ -206,9 +210,11 @@ impl Data {
     pub(super) fn check_schedules(&self, batch: &Batch) -> Result<(), CommitError> {
         let mut moved: BTreeMap<ScheduleId, Instant> = BTreeMap::new();
         for change in &batch.watermarks {
-            let stored = self.schedules.get(&change.schedule).map(|schedule| schedule.watermark);
+            let stored = self.schedules.get(&change.schedule);
+            let same = stored.is_some_and(|schedule| schedule.changed == change.changed_at);
+            let stored = stored.map(|schedule| schedule.watermark);
             let stands = moved.insert(change.schedule, change.to).or(stored);
-            if change.to <= change.from || stands != Some(change.from) {
+            if change.to <= change.from || stands != Some(change.from) || !same {
                 return Err(conflict(Changed::Schedule(change.schedule)));
             }
         }
@@ -238,6 +244,7 @@ impl Data {
                 continue;
             }
             schedule.def.paused = pause.paused;
+            schedule.changed = pause.at;
             schedule.turn_to(kind_of(pause.paused), pause.at);
             if let Some(dag) = self.dags.get_mut(&schedule.dag) {
                 dag.revision += 1;

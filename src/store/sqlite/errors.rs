@@ -14,6 +14,16 @@ pub(super) enum Fault {
     Commit(CommitError),
 }
 
+impl Fault {
+    /// The same, said of something, where it is about one row.
+    pub(super) fn of(self, what: &str) -> Fault {
+        match self {
+            Fault::Store(error) => Fault::Store(error.of(what)),
+            other => other,
+        }
+    }
+}
+
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         Fault::Sql(error)
@@ -64,7 +74,15 @@ impl Place {
     fn sql(&self, error: rusqlite::Error) -> StoreError {
         let path = self.path.clone();
         let rusqlite::Error::SqliteFailure(code, text) = &error else {
-            return StoreError::Other(error.to_string());
+            return match error {
+                rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..) => {
+                    StoreError::Unreadable(format!("a stored row cannot be read: {error}"))
+                }
+                other => StoreError::Other(other.to_string()),
+            };
         };
         let reason = text.clone().unwrap_or_else(|| ffi::code_to_str(code.extended_code).into());
         let write = |hint: &str| StoreError::Write {

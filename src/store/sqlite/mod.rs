@@ -139,7 +139,7 @@ impl Store for SqliteStore {
     }
 
     fn dag(&mut self, key: &str) -> Result<Option<RegisteredDag>, StoreError> {
-        self.read(|conn| read::dag(conn, key))
+        self.read(|conn| read::dag(conn, key)).map_err(|error| error.of(&format!("dag {key}")))
     }
 
     fn dag_keys(&mut self) -> Result<Vec<String>, StoreError> {

@@ -62,8 +62,9 @@ pub(super) fn dag(conn: &Connection, key: &str) -> Found<Option<RegisteredDag>> 
 }
 
 pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text)
-        .map_err(|error| StoreError::Other(format!("a stored definition cannot be read: {error}")))
+    serde_json::from_str(text).map_err(|error| {
+        StoreError::Unreadable(format!("a stored definition cannot be read: {error}"))
+    })
 }
 
 fn version(row: &Row<'_>) -> Found<RegisteredTask> {

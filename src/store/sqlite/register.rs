@@ -55,8 +55,9 @@ pub(super) fn register(
     let mut changes = Vec::with_capacity(dags.len());
     let mut problems = Vec::new();
     for dag in dags {
-        let stored = look(conn, dag)?;
-        changes.push(changed_tasks(conn, &stored, &mut problems)?);
+        let of = |fault: Fault| fault.of(&format!("dag {}", dag.key));
+        let stored = look(conn, dag).map_err(of)?;
+        changes.push(changed_tasks(conn, &stored, &mut problems).map_err(of)?);
         known.push(stored);
     }
     let changes_anything = known.iter().zip(&changes).any(|(known, tasks)| known.changes(tasks));
@@ -76,7 +77,8 @@ pub(super) fn register(
     }
     let mut registered = Vec::with_capacity(dags.len());
     for dag in dags {
-        match read::dag(conn, &dag.key)? {
+        let found = read::dag(conn, &dag.key);
+        match found.map_err(|fault| fault.of(&format!("dag {}", dag.key)))? {
             Some(found) => registered.push(found),
             None => return Err(StoreError::Other(format!("dag {} is gone", dag.key)).into()),
         }

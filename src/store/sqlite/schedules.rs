@@ -29,6 +29,7 @@ pub(super) fn schedules(conn: &Connection, dag: DagId) -> Result<Vec<StoredSched
             def: schedule_def(row)?,
             bindings: Vec::new(),
             watermark,
+            changed_at: Instant(row.get(4)?),
             periods: periods(conn, id, watermark)?,
             ahead: ahead(conn, id, watermark)?,
             last_skip: conn
@@ -156,9 +157,9 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Result<(), Fault> {
 }
 
 fn advance(conn: &Connection, watermark: Watermark) -> Result<(), Fault> {
-    let Watermark { schedule, from, to } = watermark;
+    let Watermark { schedule, from, to, changed_at } = watermark;
     let mut update = conn.prepare_cached(texts::SCHEDULE_WATERMARK)?;
-    if to <= from || update.execute([to.0, schedule.0, from.0])? != 1 {
+    if to <= from || update.execute([to.0, schedule.0, from.0, changed_at.0])? != 1 {
         return Err(conflict(Changed::Schedule(schedule)));
     }
     Ok(())

@@ -28,6 +28,20 @@ fn the_field_and_its_position_are_named() {
 }
 
 #[test]
+fn the_message_is_a_sentence() {
+    for (text, message) in [
+        ("0 0 99 * * ?", "99 is not an hour, which is 0 to 23"),
+        ("0 99 * * *", "99 is not an hour, which is 0 to 23"),
+        ("99 0 * * *", "99 is not a minute, which is 0 to 59"),
+        ("0 NOON * * *", "`NOON` is not an hour"),
+        ("0 1,,2 * * *", "an hour is missing"),
+        ("1,,2 0 * * *", "a minute is missing"),
+    ] {
+        assert_eq!(first(text).message, message, "{text}");
+    }
+}
+
+#[test]
 fn the_likely_meaning_is_named() {
     for (text, part) in [
         ("0 0 24 * * ?", "midnight is hour 0"),

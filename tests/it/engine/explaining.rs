@@ -28,7 +28,8 @@ fn says_what_it_waits_for() {
     );
     assert_eq!(
         why("a : max=2", &["a hung X", "+10"], "a"),
-        "a of run 1 is RETRY_WAIT: attempt 1 has ended, but its thread still runs and holds its slots"
+        "a of run 1 is RETRY_WAIT: attempt 1 is over, but could not be ended (kill failed): what is \
+         left of it still runs and holds its slots"
     );
     assert_eq!(
         why("a : timeout=1000", &["+1"], "a"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use mainspring::engine::check_definition;
 use mainspring::model::{
     Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
     RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip, State, TaskId, TaskRunId,
@@ -28,6 +29,15 @@ enum Fault {
     After,
     /// Somebody else was first.
     Refused,
+    /// Between the decision and the commit somebody edits the schedule, a second before it fires.
+    Edited,
+}
+
+/// `d` as it is edited: on the half hour.
+fn edited() -> DagDef {
+    let tasks = json!([{"name": "a", "handler": "m:a", "doc": "edited"}]);
+    let spec = json!({"name": "d", "tasks": tasks, "schedules": [{"expression": "30 * * * *"}]});
+    check_definition(&spec).unwrap()
 }
 
 /// A store whose commit number `left` fails.
@@ -44,6 +54,10 @@ fn lost() -> CommitError {
 impl Store for Spoilt {
     fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
         if self.left.fetch_sub(1, Ordering::SeqCst) != 1 {
+            return self.real.commit(batch);
+        }
+        if self.fault == Fault::Edited {
+            self.real.register(&[edited()], batch.now.plus_millis(-1_000))?;
             return self.real.commit(batch);
         }
         if self.fault == Fault::Refused {
@@ -376,6 +390,33 @@ fn every_commit_of_a_served_dag_may_fail_and_no_fire_is_lost_or_doubled() {
             }
         }
     });
+}
+
+/// The scheduler looks five times a second whether others wrote: in between it decides by what was.
+#[test]
+fn a_fire_that_was_decided_by_an_older_rule_is_decided_again_by_the_new_one() {
+    let folder = Folder::new("edited");
+    let left = Arc::new(AtomicI64::new(0));
+    let fault = Fault::Edited;
+    let spoilt = Spoilt { real: folder.store(), fault, left: Arc::clone(&left) };
+    let desk = Desk::with(&folder, Box::new(spoilt));
+    let host = Arc::new(Host::default());
+    let tasks = json!([{"name": "a", "handler": "m:a"}]);
+    desk.serve(tasks, json!([{"expression": "0 * * * *"}]), &host);
+    left.store(1, Ordering::SeqCst);
+    desk.pass(3 * 3_600_000);
+    let mut store = folder.store();
+    let runs = store.runs(&RunFilter::default()).unwrap();
+    let at = |minutes: i64| super::handlers::START.plus_millis(minutes * 60_000);
+    let times: Vec<Instant> = runs.iter().map(|run| run.row.nominal_at).collect();
+    assert_eq!(times, [at(150), at(90)], "none at 1:00, which the new rule does not have");
+    // What they run is the dag as it was edited, too.
+    let newest = store.dag("d").unwrap().unwrap().tasks[0].version_id;
+    for run in &runs {
+        let stored = store.stored_run(run.row.id).unwrap().unwrap();
+        assert_eq!(stored.task_runs[0].task_version_id, newest);
+    }
+    sound(&folder);
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod handlers;
 mod life;
 mod output;
 mod pools;
+#[cfg(unix)]
+mod processes;
 mod render;
 mod retry;
 mod serving;

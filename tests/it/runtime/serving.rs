@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainspring::engine::{Event, NewRun, Plan, PlannedTask, World, apply, decide};
-use mainspring::model::{
-    Instant, NodeId, NodeRow, Outcome, RunId, RunState, SkipReason, State, Trigger,
+use mainspring::engine::{
+    Event, NewRun, Plan, PlannedTask, World, apply, check_definition, decide,
 };
-use mainspring::runtime::{NewRunRequest, SessionError, verify};
+use mainspring::model::{
+    Instant, Missed, NodeId, NodeRow, Outcome, RunId, RunState, SkipReason, State, Trigger,
+};
+use mainspring::runtime::{NewRunRequest, News, SessionError, unreadable, verify};
 use mainspring::store::{AttemptFilter, RunFilter, Store};
 use serde_json::json;
 
@@ -94,6 +96,114 @@ fn a_run_that_another_process_made_is_linked_and_not_made_again() {
     assert_eq!(linked[..3], theirs);
     assert_eq!(host.calls().len(), 1, "only ours is called here");
     sound(&folder);
+}
+
+#[test]
+fn a_pause_ends_and_its_fires_are_made_in_one_turn() {
+    let folder = Folder::new("resumed");
+    let desk = Desk::open(&folder);
+    desk.serve(one(), json!([{"expression": "0 * * * *"}]), &Arc::new(Host::default()));
+    desk.pass(HOUR);
+    desk.session.pause("d", None, true, None).unwrap();
+    desk.pass(3 * HOUR);
+    assert_eq!(times(&folder), [at(1)]);
+    desk.session.pause("d", None, false, Some(Missed::All)).unwrap();
+    desk.pass(HOUR);
+    assert_eq!(times(&folder), [at(1), at(2), at(3), at(4), at(5)]);
+    sound(&folder);
+}
+
+/// A version is gone, by hand or by a damaged disk: its run cannot go on, and the rest does.
+#[test]
+fn a_run_that_cannot_be_read_is_told_once_and_stops_nothing_else() {
+    let folder = Folder::new("unreadable");
+    let lead = |now| Desk::leading(&folder, Box::new(folder.store()), now, Some("main")).unwrap();
+    let first = lead(START);
+    let (go, gate) = crossbeam_channel::bounded::<()>(1);
+    let host = Host::default().on("a", move |_, _| {
+        let _ = gate.recv();
+        returned(None)
+    });
+    first.serve(one(), json!([{"expression": "0 1 * * *"}]), &Arc::new(host));
+    first.advance(HOUR);
+    let runs = || folder.store().runs(&RunFilter::default()).unwrap();
+    for _ in 0..60_000 {
+        if runs().iter().any(|run| run.counts.contains(&(State::Running, 1))) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let broken = runs()[0].row.id;
+    first.vanish();
+
+    let next = lead(at(2));
+    let edited = json!([{"name": "a", "handler": "m:a", "doc": "edited"}]);
+    next.session
+        .register(&[check_definition(&json!({"name": "d", "tasks": edited})).unwrap()])
+        .unwrap();
+    let sql = rusqlite::Connection::open(folder.database()).unwrap();
+    assert_eq!(sql.execute("DELETE FROM task_version WHERE version = 1", []).unwrap(), 1);
+    let host = Arc::new(Host::default());
+    let schedules = json!([{"expression": "0 3 * * *"}]);
+    next.serve(edited.clone(), schedules.clone(), &host);
+    next.serve(edited, schedules, &host);
+    next.pass(2 * HOUR);
+    assert_eq!(times(&folder), [at(1), at(3)]);
+    assert_eq!(host.calls().len(), 1);
+    let told: Vec<News> = next
+        .session
+        .news()
+        .into_iter()
+        .filter(|news| matches!(news, News::Unreadable { .. }))
+        .collect();
+    let [News::Unreadable { dag: None, run: Some(run), why, .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(*run, broken);
+    assert!(why.contains("is not in the database"), "{why}");
+    let listed = unreadable(&mut folder.store()).unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((&*listed[0].dag, listed[0].run), ("d", Some(broken)));
+    drop(go);
+}
+
+/// Each of these says nothing that a schedule could be read from.
+#[test]
+fn a_dag_that_cannot_be_read_is_told_and_the_others_fire() {
+    for broken in [
+        "UPDATE schedule_period SET rule = json_set(rule, '$.expression', 'never ever')",
+        "UPDATE schedule_period SET rule = '{'",
+        "UPDATE schedule SET definition = '[]'",
+        "UPDATE task_version SET definition = 'x'",
+    ] {
+        let folder = Folder::new("unreadable-dag");
+        let desk = Desk::open(&folder);
+        let schedules = json!([{"expression": "0 * * * *"}]);
+        let dags = ["bad", "good"].map(|name| {
+            let spec = json!({"name": name, "tasks": one(), "schedules": schedules});
+            check_definition(&spec).unwrap()
+        });
+        desk.session.register(&dags).unwrap();
+        let sql = rusqlite::Connection::open(folder.database()).unwrap();
+        // The first that was registered.
+        assert_eq!(sql.execute(&format!("{broken} WHERE id = 1"), []).unwrap(), 1);
+        let host = Arc::new(Host::default()) as mainspring::runtime::HandlerHost;
+        let served = ["bad", "good"].map(|name| (name.to_owned(), Arc::clone(&host)));
+        desk.session.serve(served.to_vec()).unwrap();
+        desk.pass(2 * HOUR);
+        let runs = folder.store().runs(&RunFilter::default()).unwrap();
+        assert!(runs.iter().all(|run| run.row.dag == "good"), "{broken}");
+        assert_eq!(times(&folder), [at(1), at(2)], "{broken}");
+        let told = desk.session.news();
+        let told = told.iter().filter_map(|news| match news {
+            News::Unreadable { dag, run: None, .. } => dag.as_deref(),
+            _ => None,
+        });
+        assert_eq!(told.collect::<Vec<_>>(), ["bad"], "{broken}");
+        let listed = unreadable(&mut folder.store()).unwrap();
+        let listed: Vec<_> = listed.iter().map(|each| (&*each.dag, each.run)).collect();
+        assert_eq!(listed, [("bad", None)], "{broken}");
+    }
 }
 
 #[test]

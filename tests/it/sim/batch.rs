@@ -49,7 +49,8 @@ pub fn batch_of(world: &World, decision: &Decision, lease: ScopeLease, now: Inst
     for to in &decision.schedules {
         let schedule = to.schedule;
         if to.watermark != to.from {
-            batch.watermarks.push(Watermark { schedule, from: to.from, to: to.watermark });
+            let (from, changed_at) = (to.from, to.changed_at);
+            batch.watermarks.push(Watermark { schedule, from, to: to.watermark, changed_at });
         }
         let skips = to.skips.iter().cloned();
         batch.skips.extend(skips.map(|(skip, joins)| NewSkip { skip, joins }));

@@ -214,7 +214,8 @@ impl FireStory {
                     marks,
                     &stored.periods,
                 );
-                let mut read = read.unwrap().with_skips(stored.ahead, stored.last_skip);
+                let read = read.unwrap().with_skips(stored.ahead, stored.last_skip);
+                let mut read = read.changed_at(stored.changed_at);
                 if self.fault == FireFault::LinkMakesRun {
                     read.bindings.iter_mut().for_each(|bound| bound.variant = id.to_string());
                 }

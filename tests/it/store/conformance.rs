@@ -58,6 +58,7 @@ suite! {
     processes::one_node_at_a_time_leads,
     processes::the_open_runs_of_a_scope_are_found,
     fires::a_watermark_moves_on_from_where_it_was,
+    fires::a_watermark_is_refused_that_was_decided_of_an_older_schedule,
     fires::what_lies_behind_the_watermark_is_not_told,
     fires::skips_are_noted_joined_and_told,
     fires::a_pause_is_a_period,

@@ -234,10 +234,13 @@ impl Pair {
         match step {
             Step::Advance { schedule, from, to } => {
                 let schedule = known(schedule);
-                let stands = stored.iter().find(|found| found.id == schedule);
-                let stands = stands.map_or(Instant(0), |found| found.watermark);
+                let found = stored.iter().find(|found| found.id == schedule);
+                let stands = found.map_or(Instant(0), |found| found.watermark);
+                // One in eight was decided of what the schedule was before.
+                let changed_at = found.map_or(Instant(0), |found| found.changed_at);
+                let changed_at = changed_at.plus_micros(i64::from(to % 8 == 0));
                 let from = from.map_or(stands, seconds);
-                batch.watermarks.push(Watermark { schedule, from, to: seconds(to) });
+                batch.watermarks.push(Watermark { schedule, from, to: seconds(to), changed_at });
             }
             Step::Skip { schedule, from, count, reason, joins } => {
                 let skip = Skip {

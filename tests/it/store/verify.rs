@@ -57,7 +57,7 @@ fn fires(desk: &mut Desk<'_>) {
         let skip = Skip { schedule: id, from: at(from), to: at(to), count: 1, reason };
         batch.skips.push(NewSkip { skip, joins: false });
     }
-    batch.watermarks.push(Watermark { schedule: id, from: at(0), to: at(40) });
+    batch.watermarks.push(Watermark { schedule: id, from: at(0), to: at(40), changed_at: at(10) });
     desk.store.commit(&batch).unwrap();
 }
 

@@ -37,6 +37,16 @@ def nothing() -> None:
     ([S("@daily", name="a b")], "bad_name", "dag.schedule[0].name"),
     ([S("@daily", params={"nope": 1})], "unknown_parameter", "dag.default.nope"),
     ([S("@daily", name="x"), S("@hourly", name="x")], "duplicate_schedule", "dag.schedule[1]"),
+    ([S("@daily", name="x", renamed_from="old"), S("@hourly", renamed_from="old")], "bad_rename",
+     "dag.schedule[1].renamed_from"),
+    ([S("@daily", name="x"), S("@hourly", renamed_from="x")], "bad_rename",
+     "dag.schedule[1].renamed_from"),
+    ([S("@daily", name="x", renamed_from="x")], "bad_rename", "dag.schedule[0].renamed_from"),
+    ([S("@daily", tasks=[])], "no_tasks", "dag.schedule[0].tasks"),
+    ([S("@daily", tasks={})], "no_tasks", "dag.schedule[0].tasks"),
+    ([S("@daily", jitter="400d")], "duration_out_of_range", "dag.schedule[0].jitter"),
+    ([S("@daily", jitter=timedelta(days=7, milliseconds=1))], "duration_out_of_range",
+     "dag.schedule[0].jitter_ms"),
 ])
 def test_what_is_wrong_with_a_schedule_has_a_code_and_a_place(schedules, code, place):
     with pytest.raises(SpecError) as refused:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import mainspring as ms
 import pytest
+from mainspring._session import location
 from mainspring.errors import ConflictError, NotFoundError, SpecError
 
 UTC = timezone.utc
@@ -152,3 +153,34 @@ def test_a_world_leaves_nothing_behind(database):
         world.advance("1d")
         assert len(ms.runs()) == 1
     assert ms.runs() == []
+
+
+def test_stubs_of_what_is_not_there_are_refused_all_at_once():
+    before = location(None)
+    stubs = {"nightly.lod": {}, "nightly": {}, "nigthly.load": {}, "nightly.load": {}}
+    with pytest.raises(SpecError) as refused:
+        with ms.testing.simulated("2024-06-01", [nightly()], stub=stubs):
+            raise AssertionError("it begins")
+    assert [(each.code, each.place) for each in refused.value.problems] == [
+        ("unknown_task", "stub['nightly']"), ("unknown_task", "stub['nightly.lod']")]
+    assert "did you mean 'load'?" in str(refused.value)
+    assert location(None) == before, "nothing of it is left"
+
+
+def test_a_stub_of_a_dag_that_comes_later_is_looked_for_when_time_moves():
+    stubs = {"nightly.load": ms.testing.stub(result=7), "nigthly.load": {}}
+    with ms.testing.simulated("2024-06-01", stub=stubs) as world:
+        world.register(nightly())
+        with pytest.raises(SpecError) as refused:
+            world.advance("1d")
+        (problem,) = refused.value.problems
+        assert (problem.code, problem.place) == ("unknown_dag", "stub['nigthly.load']")
+        assert problem.hint == "did you mean 'nightly'?"
+    with ms.testing.simulated("2024-06-01", stub={"nightly.load": ms.testing.stub(result=7)}) as world:
+        world.register(nightly())
+        world.advance("1d")
+        assert [run.result("load") for run in world.runs()] == [7]
+        # A task that goes takes its stub with it.
+        world.register(ms.Dag.from_graph("nightly", ["other"], schedule="0 2 * * *"))
+        world.advance("1d")
+        assert [run.state for run in world.runs()] == ["SUCCESS", "SUCCESS"]

@@ -1,5 +1,5 @@
 -- Those that fire, and those that were removed while they had fires before them.
-SELECT id, definition, paused, watermark_at
+SELECT id, definition, paused, watermark_at, updated_at
 FROM schedule
 WHERE dag_id = $1 AND (
     removed_at IS NULL

@@ -35,9 +35,21 @@ fn advance(
     schedule: ScheduleId,
     steps: &[(i64, i64)],
 ) -> Result<(), CommitError> {
+    let found = desk.store.schedules(desk.dag.id).unwrap();
+    let changed_at = found.iter().find(|each| each.id == schedule).map(|each| each.changed_at);
+    advance_if(desk, schedule, steps, changed_at.unwrap_or(at(0)))
+}
+
+/// As somebody does it who has seen the schedule as it was then.
+fn advance_if(
+    desk: &mut Desk<'_>,
+    schedule: ScheduleId,
+    steps: &[(i64, i64)],
+    changed_at: Instant,
+) -> Result<(), CommitError> {
     let mut batch = desk.batch();
     for (from, to) in steps {
-        batch.watermarks.push(Watermark { schedule, from: at(*from), to: at(*to) });
+        batch.watermarks.push(Watermark { schedule, from: at(*from), to: at(*to), changed_at });
     }
     desk.store.commit(&batch)
 }
@@ -96,6 +108,43 @@ pub fn a_watermark_moves_on_from_where_it_was(store: &mut dyn Store) {
     def.schedules = vec![schedule("default", "0 3 * * *")];
     desk.store.register(&[def], at(30)).unwrap();
     assert_eq!(stored(&mut desk).watermark, at(20));
+}
+
+/// Whoever decided by an old rule while somebody edited, paused or removed is told to look again.
+pub fn a_watermark_is_refused_that_was_decided_of_an_older_schedule(store: &mut dyn Store) {
+    let (mut desk, id) = open(store);
+    let seen = stored(&mut desk).changed_at;
+    assert_eq!(seen, at(0));
+    advance_if(&mut desk, id, &[(0, 5)], seen).unwrap();
+    assert_eq!(stored(&mut desk).changed_at, at(0), "coming further is no change");
+    let mut edited = flights();
+    edited.schedules = vec![schedule("default", "0 3 * * *")];
+    let register = |desk: &mut Desk<'_>, now| {
+        desk.store.register(std::slice::from_ref(&edited), at(now)).unwrap();
+    };
+    register(&mut desk, 10);
+    conflict(advance_if(&mut desk, id, &[(5, 12)], at(0)), id);
+    assert_eq!(stored(&mut desk).watermark, at(5));
+    assert_eq!(stored(&mut desk).changed_at, at(10));
+    // The same definition again changes nothing.
+    register(&mut desk, 11);
+    advance_if(&mut desk, id, &[(5, 12)], at(10)).unwrap();
+
+    pause(&mut desk, id, true, 20).unwrap();
+    conflict(advance_if(&mut desk, id, &[(12, 22)], at(10)), id);
+    pause(&mut desk, id, false, 30).unwrap();
+    conflict(advance_if(&mut desk, id, &[(12, 22)], at(20)), id);
+    // In one batch: it fires, and is paused after that.
+    let mut batch = desk.batch();
+    let (from, to, changed_at) = (at(12), at(31), at(30));
+    batch.watermarks.push(Watermark { schedule: id, from, to, changed_at });
+    batch.pauses.push(Pause { schedule: id, paused: true, at: at(31) });
+    desk.store.commit(&batch).unwrap();
+    assert_eq!(stored(&mut desk).changed_at, at(31));
+
+    desk.store.remove_dags(&["flights".to_owned()], at(40)).unwrap();
+    conflict(advance_if(&mut desk, id, &[(31, 50)], at(31)), id);
+    advance_if(&mut desk, id, &[(31, 50)], at(40)).unwrap();
 }
 
 pub fn what_lies_behind_the_watermark_is_not_told(store: &mut dyn Store) {
