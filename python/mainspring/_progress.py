@@ -36,8 +36,10 @@ def follow(core: "CoreSession", run: "Run", *, always: bool, timeout: "float | N
         return True
     screen = _screen()
     try:
+        outside = _Outside(run)
         while True:
-            screen.show(line(core.progress(run.id), time.monotonic() - began, before))
+            now = core.progress(run.id)
+            screen.show(line(now, time.monotonic() - began, before) + outside.said(now))
             step = STEP if end is None else min(STEP, max(0.0, end - time.monotonic()))
             if core.wait(run.id, step):
                 screen.show(line(core.progress(run.id), time.monotonic() - began, before))
@@ -46,6 +48,28 @@ def follow(core: "CoreSession", run: "Run", *, always: bool, timeout: "float | N
                 return False
     finally:
         screen.close()
+
+
+class _Outside:
+    """Says what a run waits for where nothing of it can move by itself."""
+
+    def __init__(self, run: "Run") -> None:
+        self._run = run
+        self._at = time.monotonic()
+        self._text = ""
+
+    def said(self, now: "dict[str, Any]") -> str:
+        """Return `` | waits for ...``, or nothing; looked up every other second at most."""
+        counts = now["counts"] if now else {}
+        moves = sum(counts.get(state, 0) for state in ("READY", "RUNNING", "RETRY_WAIT"))
+        if not now or now["state"] != "RUNNING" or moves or not counts.get("PENDING"):
+            self._text = ""
+        elif time.monotonic() - self._at > 2:
+            self._at = time.monotonic()
+            waiting = next((t for t in self._run.tasks if t.state == "PENDING"), None)
+            why = "" if waiting is None else waiting.explain().partition(": ")[2]
+            self._text = f" | {why}" if why else ""
+        return self._text
 
 
 def line(now: "dict[str, Any]", seconds: float, before: int = 0) -> str:
