@@ -7,6 +7,7 @@ mod life;
 mod output;
 mod pools;
 mod render;
+mod rests;
 mod retry;
 mod serving;
 mod takeover;
