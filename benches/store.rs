@@ -27,6 +27,8 @@ const START: i64 = 1_705_284_000_000_000;
 fn task(dag: &str, number: usize) -> TaskDef {
     let upstream = number.checked_sub(WIDTH).map(|up| format!("{dag}.step_{up:04}"));
     TaskDef {
+        poll_ms: None,
+        produces: Vec::new(),
         name: format!("step_{number:04}"),
         kind: "python".into(),
         handler: Some(format!("jobs:step_{number:04}")),

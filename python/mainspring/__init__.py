@@ -25,7 +25,7 @@ from mainspring._edge import Asset, Dependency, Offset, asset, days, dep, months
 from mainspring._enabled import disable, enable
 from mainspring._history import Runs, pool, run, runs, show_versions, sql
 from mainspring._node import Node
-from mainspring._requests import cancel, pause, resume, trigger
+from mainspring._requests import approve, cancel, pause, resume, trigger
 from mainspring._rule import Rule
 from mainspring._run import Run
 from mainspring._schedule import biz_dates, render
@@ -35,6 +35,7 @@ from mainspring._stats import Stats, stats
 from mainspring._task import Task, noop, task
 from mainspring._taskrun import Attempt, TaskRun
 from mainspring._versions import Version, promote, rollback, versions
+from mainspring._waiting import gate, probe
 from mainspring._when import at, cron, every
 from mainspring.errors import (
     AttemptCanceled,
@@ -85,6 +86,7 @@ __all__ = [
     "TaskRun",
     "Version",
     "__version__",
+    "approve",
     "asset",
     "at",
     "biz_dates",
@@ -97,10 +99,12 @@ __all__ = [
     "disable",
     "enable",
     "every",
+    "gate",
     "months",
     "noop",
     "pause",
     "pool",
+    "probe",
     "promote",
     "render",
     "resume",

@@ -192,6 +192,7 @@ class Dag(Definition):
         nominal_at: "datetime | None" = None,
         slot: "int | None" = None,
         only: "Sequence[Any] | None" = None,
+        force: bool = False,
         wait: bool = True,
         progress: "bool | None" = None,
         executor: str = "inline",
@@ -213,6 +214,8 @@ class Dag(Definition):
             Which of several fires for the date, the first of the day being 1.
         only : list of str or Task, optional
             Run these tasks, and take their upstreams as done.
+        force : bool, default False
+            Whether tasks run that are disabled, or that their ``run_on`` would skip.
         wait : bool, default True
             Whether to return when it has ended; else at once, and ``run.wait()`` waits.
         progress : bool, optional
@@ -256,7 +259,7 @@ class Dag(Definition):
         from mainspring._launch import launch
 
         return launch(self, biz_date, params=params, nominal_at=nominal_at, slot=slot, only=only,
-                      wait=wait, progress=progress, executor=executor)
+                      force=force, wait=wait, progress=progress, executor=executor)
 
     def render(
         self,

@@ -34,11 +34,14 @@ INSIDE_STEP = 0.1
 
 
 def launch(dag: "Dag", biz_date: "Any", *, params: "Any", nominal_at: "Any", slot: "Any",
-           only: "Any", wait: bool, progress: "bool | None", executor: str = "inline") -> Run:
+           only: "Any", wait: bool, progress: "bool | None", executor: str = "inline",
+           force: bool = False) -> Run:
     """Run a dag here and now; see ``Dag.run``."""
     if wait:
         _may_wait()
     request = _request(dag, biz_date, params, nominal_at, slot, only)
+    if force:
+        request["force"] = True
     here = session(dag.database)
     here.register(dag)
     handlers = handlers_of(here, dag, executor)

@@ -36,6 +36,7 @@ class TaskRunDict(TypedDict):
     id: int
     run_id: int
     task: str
+    type: str  # python, noop, probe, gate
     version: int
     map_index: int
     state: str
@@ -75,6 +76,7 @@ class AttemptDict(TypedDict):
     log_uri: str | None
     log_tail: str | None
     params: str | None
+    polls: int | None  # how often a probe was asked
 
 @final
 class Context:
@@ -226,7 +228,7 @@ class Session:
 
         `handlers`: task name to (callable, whether it is a coroutine function, converters of
         argument values); or (dag, file, version), where worker processes find them. `request`: "biz_date" (ISO text), "nominal_at", "interval_start",
-        "interval_end" (microseconds UTC), all optional; "params", "only" (task names), "requested_by".
+        "interval_end" (microseconds UTC), all optional; "params", "only" (task names), "force", "requested_by".
         """
     def resume(
         self,
@@ -245,8 +247,17 @@ class Session:
     def wait(self, run_id: int, timeout: float | None = None) -> bool:
         """Wait until the run cannot move; True then, False at the timeout. Ctrl-C raises."""
     def cancel(self, run_id: int, tasks: list[str] | None = None, grace: float | None = None) -> None: ...
+    def approve(
+        self,
+        run_id: int,
+        task: str,
+        reject: bool = False,
+        note: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Say a person's word at a gate of a run that is driven here; durable when this returns."""
     def progress(self, run_id: int) -> dict[str, Any]:
-        """{"state", "counts": {state: n}, "total", "running": [task names, at most 8]}; live."""
+        """{"state", "counts": {state: n}, "total", "running", "awaited": [task names, at most 8]}; live."""
     def exception(self, run_id: int, task: str) -> BaseException | None:
         """The author's own exception of the newest attempt that failed in this process."""
     def explain(self, run_id: int, task: str) -> str: ...
@@ -357,7 +368,7 @@ class Asker:
     def leader(self) -> LeaderDict | None:
         """Who schedules for this database, or did so last."""
     def ask(self, ask: dict[str, Any], by: str | None = None, later: bool = False) -> int:
-        """Ask for {"kind": "trigger" | "cancel" | "rerun" | "pause" | "resume", ...}.
+        """Ask for {"kind": "trigger" | "cancel" | "rerun" | "approve" | "pause" | "resume", ...}.
 
         Gives the number of the request. `later`: the next scheduler may decide it.
         """

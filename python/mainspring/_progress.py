@@ -92,8 +92,10 @@ def line(now: "dict[str, Any]", seconds: float, before: int = 0) -> str:
             parts[0] += f", {counts[state]} {state.lower()}"
     running = now.get("running") or []
     if now["state"] == "RUNNING" and running:
-        more = counts.get("RUNNING", 0) - len(running)
+        more = counts.get("RUNNING", 0) - len(running) - len(now.get("awaited") or [])
         parts.append("running " + ", ".join(map(str, running)) + (f" +{more}" if more > 0 else ""))
+    if now["state"] == "RUNNING" and now.get("awaited"):
+        parts.append("waits for a word at " + ", ".join(map(str, now["awaited"])))
     elif now["state"] != "RUNNING":
         parts.append(now["state"])
     rate = (over - before) / seconds if seconds > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Ask a scheduler that is another process: trigger, cancel, rerun, pause, resume."""
+"""Ask a scheduler that is another process: trigger, cancel, approve, rerun, pause, resume."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def ask(request: "dict[str, Any]", *, database: "Any" = None, later: bool = Fals
 def trigger(dag: "Dag | str", biz_date: "date | str | None" = None, *,
             params: "Mapping[str, Any] | None" = None,
             nominal_at: "datetime | str | None" = None,
-            only: "Sequence[str] | None" = None, database: "Any" = None) -> "Run":
+            only: "Sequence[str] | None" = None, force: bool = False,
+            database: "Any" = None) -> "Run":
     """Ask the scheduler for a run of a dag, and return it when it is made.
 
     Parameters
@@ -86,6 +87,8 @@ def trigger(dag: "Dag | str", biz_date: "date | str | None" = None, *,
         The instant it is meant for.
     only : list of str, optional
         Only these tasks.
+    force : bool, default False
+        Whether tasks run that are disabled, or that their ``run_on`` would skip.
     database : str or path, optional
         Default as :func:`mainspring.use` says.
 
@@ -102,7 +105,7 @@ def trigger(dag: "Dag | str", biz_date: "date | str | None" = None, *,
     answer = ask({
         "kind": "trigger", "dag": name_of(dag), "biz_date": _iso(biz_date),
         "nominal_at": _micros(nominal_at), "params": dict(params) if params else None,
-        "only": list(only) if only is not None else None,
+        "only": list(only) if only is not None else None, "force": force or None,
     }, database=database)
     return Run(answer["run"], location(database))
 
@@ -130,6 +133,36 @@ def cancel(run: "Run | int", tasks: "Sequence[str] | None" = None, *,
     number = run if isinstance(run, int) else run.id
     ask({"kind": "cancel", "run": number, "tasks": list(tasks) if tasks is not None else None,
          "grace_ms": None if grace is None else int(grace * 1000)}, database=database)
+
+
+def approve(run: "Run | int", task: "Any", *, reject: bool = False, note: "str | None" = None,
+            database: "Any" = None) -> None:
+    """Say yes or no at a gate of a run, to whoever decides for it.
+
+    Parameters
+    ----------
+    run : Run or int
+        The run, or its id.
+    task : str or Task
+        The gate.
+    reject : bool, default False
+        Whether the word is no: the gate is then FAILED with the code REJECTED.
+    note : str, optional
+        What else is to be remembered.
+    database : str or path, optional
+        Default as :func:`mainspring.use` says.
+
+    Raises
+    ------
+    ConflictError
+        When nobody's word is awaited there, not yet or not any more; or no process lives that
+        decides for the run.
+    NotFoundError
+        When there is no such run.
+    """
+    number = run if isinstance(run, int) else run.id
+    ask({"kind": "approve", "run": number, "task": task if isinstance(task, str) else task.name,
+         "reject": reject or None, "note": note}, database=database)
 
 
 def pause(dag: "Dag | str", schedule: "str | None" = None, *, database: "Any" = None) -> None:

@@ -303,6 +303,29 @@ class Run:
         session(self.database).core.cancel(self.id, tasks=names, grace=grace)
         return self.refresh()
 
+    def approve(self, task: "Any", *, reject: bool = False, note: "str | None" = None) -> "Run":
+        """Say yes at a gate that waits, or no with ``reject=True``; ``note`` is kept with it.
+
+        Raises
+        ------
+        ConflictError
+            When nobody's word is awaited there, not yet or not any more.
+        NotFoundError
+            When it has no such task.
+        """
+        import os
+
+        from mainspring._requests import _user, approve
+
+        name = self[task].task
+        here = opened(self.database)
+        mine = here is not None and self.id in here.known
+        if not mine and (self._load()["node"] or {}).get("pid") != os.getpid():
+            approve(self, name, reject=reject, note=note, database=self.database)
+        else:
+            session(self.database).core.approve(self.id, name, reject, note, _user())
+        return self.refresh()
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
             return NotImplemented

@@ -122,6 +122,10 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
         if name in DURATIONS and hasattr(value, "total_seconds"):
             micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
             found[f"{name}_ms"] = micros // 1000
+        elif name == "not_before" and hasattr(value, "isoformat"):
+            found[name] = value.isoformat()  # a time of day; one with a zone or less is refused
+        elif name == "run_on" and hasattr(value, "_core"):
+            found[name] = value._core.definition()
         elif name == "retry_on":
             found[name] = [_code(each) for each in several(value)]
         elif name in _AS_THEY_ARE or name in DURATIONS:

@@ -10,9 +10,10 @@ from mainspring._signature import Signature, did_you_mean, read_signature
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
+    from datetime import time, timedelta
     from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+    from mainspring._business import Calendar
     from mainspring._dag_schedule import Schedule
     from mainspring._definition import Definition
     from mainspring._rule import Rule
@@ -22,13 +23,12 @@ if TYPE_CHECKING:
 else:
     from mainspring._typing import Generic, P, R, overload
 
-DURATIONS = ("retry_interval", "retry_cap", "timeout", "grace")
+DURATIONS = ("retry_interval", "retry_cap", "timeout", "grace", "interval")
 OPTIONS = frozenset((
     "name", "type", "retries", "max_attempts", *DURATIONS, "retry_backoff", "retry_jitter",
     "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool", "slots", "owner",
     "labels", "category", "resource", "resource_key", "produces", "params", "config",
-    "depends_on",
-    "version", "doc", "ext", "schedule",
+    "depends_on", "version", "doc", "ext", "schedule", "not_before", "run_on", "run_on_biz_date",
 ))
 
 
@@ -74,7 +74,7 @@ class Task(Edges, Generic[P, R]):
         if name is None:  # an empty one is a mistake, which the check tells
             name = getattr(fn, "__name__", None) or type(fn).__name__
         self.name: str = name
-        self.is_noop = options.get("type") == "noop"
+        self.is_noop = options.get("type") in ("noop", "gate")  # nothing is called
         self.home: "Definition | None" = None
         self.base: "Task[P, R] | None" = None
         self._local_names = local_names
@@ -181,6 +181,9 @@ def task(  # noqa: F811
     config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
     schedule: str | Rule | Schedule | Sequence[Any] | None = None,
+    not_before: str | time | None = None,
+    run_on: str | Calendar | None = None,
+    run_on_biz_date: bool | None = None,
     type: str | None = None,
     version: int | None = None,
     doc: str | None = None,
@@ -216,6 +219,9 @@ def task(  # noqa: F811
     config: Mapping[str, Any] | None = None,
     depends_on: Any = None,
     schedule: str | Rule | Schedule | Sequence[Any] | None = None,
+    not_before: str | time | None = None,
+    run_on: str | Calendar | None = None,
+    run_on_biz_date: bool | None = None,
     type: str | None = None,
     version: int | None = None,
     doc: str | None = None,
@@ -272,6 +278,19 @@ def task(  # noqa: F811
     schedule : str, Rule, Schedule or list, optional
         When it fires by itself, in runs of its own; it is then no part of the dag's timed runs.
         As a dag's ``schedule``.
+    not_before : str or time, optional
+        A time of day on the nominal date in the run's zone, ``"06:30"``, or some days later,
+        ``"+1d 06:30"``: runs of schedules, missed ones too, and runs that upstreams trigger wait
+        for it; runs that somebody asks for do not. A time that the clocks jump over is the end of
+        the jump.
+    run_on : str or Calendar, optional
+        The days on which it runs, else it is SKIPPED with the code RUN_ON, which holds up no
+        dependent: ``"weekdays"``, ``"last day of month"``, ``"1,15"``, ``"MON,WED"``, a cron line,
+        the name of a calendar of the dag's schedules, or a calendar. Compared with the nominal
+        local date (a cron line with the time too) when the run is made; ``dag.run(force=True)``
+        runs it all the same.
+    run_on_biz_date : bool, optional
+        Whether the business date is compared instead.
     type, version : optional
         What runs (``python`` here), and the version number if you keep it yourself.
 
@@ -357,7 +376,12 @@ def noop(name: str, **options: "Any") -> "Task[[], None]":
     ...     dag.run("2013-01-15").state
     'SUCCESS'
     """
-    made: Task[[], None] = Task(_nothing, {"type": "noop", "name": name, **options})
+    return no_handler(name, {"type": "noop", **options})
+
+
+def no_handler(name: str, options: "dict[str, Any]") -> "Task[[], Any]":
+    """Make a task that calls nothing, in the dag of the ``with`` block if there is one."""
+    made: Task[[], Any] = Task(_nothing, {"name": name, **options})
     dag = open_dag.get()
     if dag is not None:
         made.home = dag

@@ -89,6 +89,11 @@ class Attempt:
         return self._row["traceback"]
 
     @property
+    def polls(self) -> "int | None":
+        """How often the check of a probe was called, since its process had it; None elsewhere."""
+        return self._row["polls"]
+
+    @property
     def filled(self) -> "dict[str, Any]":
         kept = self._row["params"]
         if kept is None:
@@ -170,6 +175,16 @@ class TaskRun:
         return self._row["version"]
 
     @property
+    def type(self) -> str:
+        """What runs: python, noop, probe or gate."""
+        return self._row["type"]
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it is a gate that waits for a person's word: ``run.approve(task)``."""
+        return self.type == "gate" and self.state == "RUNNING"
+
+    @property
     def code(self) -> "str | None":
         """Error code of the last failure, as ``retry_on`` names it."""
         return self._row["code"]
@@ -247,6 +262,10 @@ class TaskRun:
         error = self.error
         if error is None and self.blocked_by:
             error = f"blocked by {self.blocked_by}"
+        if self.is_awaited:
+            error = f"waits for a word: run.approve({self.task!r})"
+        elif error is None and self.state == "SKIPPED":
+            error = self.code
         return [self.task, self.state, str(self._row["attempt_no"] or ""),
                 shown_duration(self.duration), clip(error, 60)]
 

@@ -29,6 +29,8 @@ pub struct Decision {
     pub moves: Vec<Move>,
     /// Attempts that begin.
     pub starts: Vec<Start>,
+    /// Attempts that begin to rest, or are asked again. Not stored.
+    pub rests: Vec<Rests>,
     /// Attempts that end.
     pub ends: Vec<End>,
     /// Task runs of other deciders that a start relies on, and where they must still stand.
@@ -149,6 +151,19 @@ pub struct Start {
     pub attempt: AttemptStart,
     /// When its own time is over.
     pub timeout_at: Option<Instant>,
+    /// How it rests from the start, if nothing runs for it.
+    pub rest: Option<super::Rest>,
+}
+
+/// A live attempt that rests from now on, or no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rests {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// How it rests; none where its check is called now.
+    pub rest: Option<super::Rest>,
+    /// How often its check has said no.
+    pub polls: u32,
 }
 
 /// An attempt that ends.
@@ -193,6 +208,8 @@ pub struct RunMove {
 pub enum Effect {
     /// Hand this attempt to its executor.
     Start(TaskRunRef, AttemptStart),
+    /// Call the check of this probe again.
+    Poll(TaskRunRef, AttemptStart),
     /// Ask this attempt to stop.
     Stop {
         /// Which task run.

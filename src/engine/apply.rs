@@ -4,7 +4,8 @@ use super::cell::found;
 use super::edges::{Standing, edge_verdict};
 use super::run::{Live, Run, TaskRun};
 use super::{
-    CreateRun, Decision, End, LeaseStop, Move, RunMove, ScheduleMove, Start, TaskRunRef, World,
+    CreateRun, Decision, End, LeaseStop, Move, Rests, RunMove, ScheduleMove, Start, TaskRunRef,
+    World,
 };
 use crate::model::{Progress, RunId, RunState, ScheduleId, State};
 
@@ -87,6 +88,9 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
     }
     for start in &decision.starts {
         world.start(start)?;
+    }
+    for to in &decision.rests {
+        world.rest(to)?;
     }
     for stop in &decision.stops {
         world.stop(stop)?;
@@ -202,9 +206,19 @@ impl World {
             timeout_at: start.timeout_at,
             stop: None,
             ended: false,
+            rest: start.rest,
+            polls: 0,
         };
         self.change(at, |task_run| task_run.live = Some(live));
         Ok(())
+    }
+
+    fn rest(&mut self, to: &Rests) -> Result<(), Broken> {
+        let noted = self.change(to.at, |task_run| {
+            let live = task_run.live.as_mut().filter(|live| !live.ended && live.slots == 0);
+            live.map(|live| (live.rest, live.polls) = (to.rest, to.polls))
+        });
+        noted.flatten().ok_or(rule(to.at, "only a live attempt without slots rests"))
     }
 
     fn stop(&mut self, stop: &LeaseStop) -> Result<(), Broken> {

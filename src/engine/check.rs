@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Plan;
 use crate::calendar::Zone;
 use crate::model::spec::{read_dag, with_source};
-use crate::model::{DagDef, Problem, ScheduleDef, SpecError};
+use crate::model::{DagDef, Problem, ScheduleDef, SpecError, TaskDef};
 
 /// Reads a definition and checks it on every floor: fields, graph, schedules.
 ///
@@ -39,10 +39,17 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         let source = sources.get(&problem.place).copied();
         with_source(problem, source)
     });
+    let conditions = super::conditions::check(dag).into_iter().map(|problem| {
+        let of =
+            |task: &&TaskDef| problem.place.starts_with(&format!("{}.{}.", dag.key, task.name));
+        let source = dag.tasks.iter().find(of).and_then(|task| task.source.as_deref());
+        with_source(problem, source)
+    });
     let texts = (super::texts::check(dag).into_iter())
         .map(|(problem, task)| with_source(problem, task.source.as_deref()));
     tasks
         .chain(texts)
+        .chain(conditions)
         .chain(check_zone(dag))
         .chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule)))
         .collect()

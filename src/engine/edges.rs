@@ -11,6 +11,8 @@ pub mod skip_codes {
     pub const NOT_SELECTED: &str = "NOT_SELECTED";
     /// Its task is disabled.
     pub const DISABLED: &str = "DISABLED";
+    /// Its `run_on` does not name the day of its run.
+    pub const RUN_ON: &str = "RUN_ON";
     /// The output of an upstream does not match.
     pub const NO_MATCH: &str = "NO_MATCH";
     /// All its upstreams were skipped by a condition.

@@ -29,6 +29,17 @@ pub enum Event {
         /// Its token.
         token: Token,
     },
+    /// The check of a probe was called, and said no.
+    NotReady {
+        /// Which task run.
+        at: TaskRunRef,
+        /// Which attempt.
+        attempt_no: u32,
+        /// Its token.
+        token: Token,
+    },
+    /// A person's word at a gate.
+    Approve(Word),
     /// Time has passed: timers may be due.
     Tick,
     /// A fire of this schedule is due: see `World::next_schedule_due`.
@@ -127,8 +138,21 @@ pub struct NewRun {
     pub schedules: Vec<ScheduleId>,
     /// Only these tasks run; the others are SKIPPED from the start. None is all.
     pub only: Option<Vec<u32>>,
-    /// Whether what is disabled runs all the same.
+    /// Whether what is disabled, or what `run_on` would skip, runs all the same.
     pub force: bool,
+}
+
+/// A person's word at a gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// Whether it is no.
+    pub reject: bool,
+    /// What else is said.
+    pub note: Option<String>,
+    /// Whose it is.
+    pub by: Option<String>,
 }
 
 /// What an executor says of the end of an attempt.
@@ -152,6 +176,14 @@ pub struct Report {
     pub released: bool,
     /// The beginning of its output that is in files, where an edge looks at that.
     pub texts: Option<Box<Texts>>,
+}
+
+/// How a live attempt rests: nothing runs for it, and it holds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// When its check is called again; none where that is nobody's matter: a gate waits for a
+    /// person, and in a process that ends nothing is asked any more.
+    pub until: Option<Instant>,
 }
 
 /// A stop that was asked for and has not ended yet.

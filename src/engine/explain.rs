@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::across_words::said;
-use super::edges::edge_verdict;
-use super::{Stop, TaskRunRef, World};
-use crate::model::{Instant, RunId, State, TaskRunId};
+use super::edges::{edge_verdict, skip_codes};
+use super::{Stop, TaskRunRef, World, conditions};
+use crate::model::{Instant, NotBefore, RunId, State, TaskRunId};
 
 /// The answer: where a task run stands, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,23 @@ pub enum Reason {
         /// A stop in progress.
         stop: Option<Stop>,
     },
+    /// It waits for a time of day.
+    NotBefore(NotBefore, Instant),
+    /// It did not run in this run: why its day is not one of its days.
+    NotOn(String),
+    /// A gate waits for a person, until its time is over.
+    Awaits {
+        /// The run, to be named with the answer.
+        run: RunId,
+        /// The gate.
+        task: String,
+        /// Since when.
+        since: Instant,
+        /// When its time is over.
+        timeout_at: Option<Instant>,
+    },
+    /// A probe was asked so often, and is asked again then; none where its check is being called.
+    Polled(u32, Option<Instant>),
     /// It ended so.
     Ended(Option<String>, Option<Instant>),
     /// An upstream was run again since.
@@ -86,6 +103,14 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
             reasons.extend(upstreams(run, at.index));
             reasons.extend(said(world, run, at.index, now).into_iter().map(Reason::Outside));
         }
+        State::Running if task.def.is_gate() && live.is_some_and(|live| !live.ended) => {
+            reasons.extend(live.map(|live| Reason::Awaits {
+                run: at.run,
+                task: task.def.name.clone(),
+                since: live.started_at,
+                timeout_at: live.timeout_at,
+            }));
+        }
         State::Running => {
             reasons.extend(live.map(|live| Reason::Attempt {
                 attempt_no: live.attempt_no,
@@ -93,15 +118,27 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
                 timeout_at: live.timeout_at,
                 stop: live.stop,
             }));
+            let asked = live.filter(|live| task.def.is_probe() && !live.ended);
+            reasons.extend(asked.map(|live| {
+                let next = live.rest.map(|rest| rest.until.unwrap_or(now).max(now));
+                Reason::Polled(live.polls, next)
+            }));
         }
         State::Ready => reasons.extend(world.queued(at)),
         state if state.is_final() => {
             reasons.push(Reason::Ended(progress.code.clone(), progress.finished_at));
+            let on = task.def.policy.run_on.as_ref();
+            let on = on.filter(|_| progress.code.as_deref() == Some(skip_codes::RUN_ON));
+            reasons.extend(on.map(|on| Reason::NotOn(conditions::why_not(&run.row, on))));
         }
         _ => {}
     }
     if let Some(wake_at) = progress.wake_at.filter(|wake_at| *wake_at > now) {
-        reasons.push(Reason::WaitsUntil(wake_at, progress.code.clone()));
+        let not_before = task.def.policy.not_before;
+        reasons.push(match not_before.filter(|_| progress.attempt_no == progress.rerun_base) {
+            Some(time) => Reason::NotBefore(time, wake_at),
+            None => Reason::WaitsUntil(wake_at, progress.code.clone()),
+        });
     }
     reasons.extend(live.filter(|live| live.ended).map(|live| Reason::SlotsHeld(live.attempt_no)));
     if world.interrupting && progress.state.can_move() {
@@ -137,7 +174,10 @@ impl World {
     fn queued(&self, at: TaskRunRef) -> Option<Reason> {
         let name = self.pool_of(at);
         let pool = self.pools.get(&name)?;
-        let ahead = pool.queue.values().position(|queued| *queued == at)?;
+        let ahead = match self.slots(at) {
+            0 => 0,
+            _ => pool.queue.values().position(|queued| *queued == at)?,
+        };
         let (held, slots, wants) = (pool.held, pool.slots, self.slots(at));
         Some(Reason::Queued { pool: name, ahead, held, slots, wants })
     }
@@ -194,6 +234,23 @@ impl fmt::Display for Reason {
                         stop.reason, stop.give_up_at
                     ),
                     None => Ok(()),
+                }
+            }
+            Reason::NotBefore(time, at) => write!(f, "not before {time}, which is {at}"),
+            Reason::NotOn(why) => write!(f, "{why}"),
+            Reason::Awaits { run, task, since, timeout_at } => {
+                write!(f, "waits for a person since {since}")?;
+                if let Some(at) = timeout_at {
+                    write!(f, ", its time is over at {at}")?;
+                }
+                write!(f, ", say it with `mainspring approve {run} {task}`")
+            }
+            Reason::Polled(times, next) => {
+                let plural = if *times == 1 { "" } else { "s" };
+                write!(f, "polled {times} time{plural}, ")?;
+                match next {
+                    Some(at) => write!(f, "next at {at}"),
+                    None => write!(f, "being polled now"),
                 }
             }
             Reason::Ended(code, at) => {

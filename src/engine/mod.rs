@@ -9,6 +9,7 @@ mod action;
 mod apply;
 mod cell;
 mod check;
+mod conditions;
 mod decide;
 mod edges;
 mod event;
@@ -28,8 +29,8 @@ mod versions;
 mod world;
 
 pub use action::{
-    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, ScheduleMove, Start,
-    TaskRunRef,
+    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, Rests, RunMove, ScheduleMove,
+    Start, TaskRunRef,
 };
 pub use apply::{Broken, apply};
 pub use cell::{Absence, CellAt, CellKey, Found, Known, Why};
@@ -38,7 +39,7 @@ pub use decide::{Refusal, decide};
 pub use edges::{
     EdgeRule, LONGEST_TEXT, Pattern, Standing, Texts, Verdict, edge_verdict, skip_codes,
 };
-pub use event::{Event, NewRun, Report, RerunWhat, Stop};
+pub use event::{Event, NewRun, Report, RerunWhat, Rest, Stop, Word};
 pub use explain::{Explanation, Reason, explain};
 pub use fill::{Filled, Filling, MASK, Times, fill};
 pub use moment::{Asked, Moment, When, entry, rule};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cell::{Cells, Looking, Votes};
 use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
-use super::{Plan, PlannedTask, Stop};
+use super::{Plan, PlannedTask, Rest, Stop, conditions};
 use crate::model::{
     EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId, TaskRunRow,
     Token, Trigger,
@@ -58,6 +58,10 @@ pub struct Live {
     pub stop: Option<Stop>,
     /// True where its end is recorded already: only the slots are still held.
     pub ended: bool,
+    /// How it rests, if nothing runs for it at the moment.
+    pub rest: Option<Rest>,
+    /// How often its check has said no since this process has it.
+    pub polls: u32,
 }
 
 impl Run {
@@ -66,7 +70,7 @@ impl Run {
         let task_runs = (0..row.task_count)
             .map(|index| TaskRun {
                 id: row.first_task_run_id.offset(index),
-                progress: Progress::default(),
+                progress: conditions::first_progress(&row, plan.tasks.get(index as usize)),
                 live: None,
                 counts: Counts::default(),
                 votes: Vec::new(),
@@ -201,7 +205,7 @@ impl Plan {
                 nominal_at: run.nominal_at,
                 biz_date: run.biz_date,
                 created_at: run.created_at,
-                progress: Progress::default(),
+                progress: conditions::first_progress(run, Some(task)),
             })
             .collect()
     }
@@ -225,6 +229,10 @@ impl Live {
             timeout_at: timeout_at(task, started_at),
             stop: lease.stop_reason.map(|reason| Stop { reason, give_up_at: started_at }),
             ended: !current,
+            // What was asked last nobody knows any more: ask again.
+            rest: (current && task.def.rests())
+                .then(|| Rest { until: task.def.is_probe().then_some(Instant(i64::MIN)) }),
+            polls: 0,
         }
     }
 }

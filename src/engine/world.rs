@@ -11,7 +11,7 @@ use super::apply::Broken;
 use super::cell::{CellKey, Cells, found};
 use super::edges::{Texts, skip_codes};
 use super::run::{Live, Run, TaskRun};
-use super::{Plan, Scheduled, Served, TaskRunRef};
+use super::{Plan, Rest, Scheduled, Served, TaskRunRef};
 use crate::model::{
     DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, RunState, ScheduleId, ScopeId,
     State, TaskId, TaskRunId, TaskRunRow, TimedKey,
@@ -47,6 +47,8 @@ pub struct World {
     pub(super) followers: BTreeSet<(Arc<str>, DagId)>,
     /// Output in files of task runs that are about to be loaded.
     pub(super) texts: BTreeMap<TaskRunId, Texts>,
+    /// READY task runs that need no slot, so that they stand in no queue.
+    pub(super) light: BTreeSet<TaskRunRef>,
     /// An orderly shutdown is under way: nothing starts any more.
     pub(super) interrupting: bool,
 }
@@ -64,10 +66,11 @@ pub(super) type QueueKey = (u8, Instant, TaskRunId);
 
 impl Pool {
     /// Whether so many more slots may be taken. What is wider than the whole pool runs alone,
-    /// because it would wait for ever otherwise; a pool of no slots is closed.
+    /// because it would wait for ever otherwise; what needs none finds room in a full one too. A
+    /// pool of no slots is closed.
     pub fn fits(&self, held: u32, slots: u32) -> bool {
         let fits = u64::from(held) + u64::from(slots) <= u64::from(self.slots);
-        self.slots > 0 && (fits || held == 0)
+        self.slots > 0 && (fits || held == 0 || slots == 0)
     }
 }
 
@@ -94,6 +97,7 @@ impl World {
             cells: Cells::default(),
             followers: BTreeSet::new(),
             texts: BTreeMap::new(),
+            light: BTreeSet::new(),
             interrupting: false,
         }
     }
@@ -245,6 +249,17 @@ impl World {
         !held
     }
 
+    /// An attempt that is live in this process goes on as it did before its rows were read anew.
+    pub fn recall(&mut self, at: TaskRunRef, attempt_no: u32, rest: Option<Rest>, polls: u32) {
+        let is_it =
+            |live: &&mut Live| live.attempt_no == attempt_no && live.slots == 0 && !live.ended;
+        self.change(at, |task_run| {
+            if let Some(live) = task_run.live.as_mut().filter(is_it) {
+                (live.rest, live.polls) = (rest, polls);
+            }
+        });
+    }
+
     /// A run, if it is here.
     pub fn run(&self, run: RunId) -> Option<&Run> {
         self.runs.get(&run)
@@ -288,14 +303,15 @@ impl World {
         self.timed.insert(key, run);
     }
 
-    /// How many attempts are live.
+    /// How many attempts are live for which something runs: those that rest are not counted.
     pub fn live_count(&self) -> usize {
-        self.leased.iter().filter_map(|at| self.live(*at)).filter(|live| !live.ended).count()
+        let runs = |live: &&Live| !live.ended && live.rest.is_none();
+        self.leased.iter().filter_map(|at| self.live(*at)).filter(runs).count()
     }
 
     /// How many attempts have ended whose thread still runs and holds its slots.
     pub fn zombie_count(&self) -> usize {
-        self.leased.len() - self.live_count()
+        self.leased.iter().filter_map(|at| self.live(*at)).filter(|live| live.ended).count()
     }
 
     /// Whether `Dispatch` would start something.
@@ -304,7 +320,14 @@ impl World {
             let first = pool.queue.first_key_value().map(|(_, at)| self.slots(*at));
             first.is_some_and(|slots| pool.fits(pool.held, slots))
         };
-        !self.interrupting && self.pools.values().any(first_fits)
+        !self.interrupting
+            && (self.pools.values().any(first_fits)
+                || self.light.iter().any(|at| self.is_open(*at)))
+    }
+
+    /// Whether anything starts in the pool of this task run.
+    pub(super) fn is_open(&self, at: TaskRunRef) -> bool {
+        self.pools.get(&self.pool_of(at)).is_some_and(|pool| pool.slots > 0)
     }
 
     /// A pool's slots and how many of them are held.
@@ -324,7 +347,7 @@ impl World {
     /// How many slots an attempt of this task run takes.
     pub(super) fn slots(&self, at: TaskRunRef) -> u32 {
         let task = self.runs.get(&at.run).and_then(|run| run.task(at.index));
-        task.map_or(0, |task| task.def.policy.slots)
+        task.map_or(0, |task| task.def.slots())
     }
 
     /// A run is here from now on. `left_out`: what of it does not count as a run of its task.
@@ -432,7 +455,8 @@ impl World {
         let ready =
             progress.state == State::Ready && task_run.live.is_none() && task_run.counts.unmet == 0;
         Keys {
-            queue: ready.then(|| {
+            light: ready && task.def.slots() == 0,
+            queue: (ready && task.def.slots() > 0).then(|| {
                 let first = progress.first_ready_at.unwrap_or_default();
                 (task.def.policy.priority, first, task_run.id)
             }),
@@ -449,6 +473,9 @@ impl World {
             self.leased.insert(at);
             self.pools.entry(self.pool_of(at)).or_default().held += slots;
         }
+        if keys.light {
+            self.light.insert(at);
+        }
         if let Some(queue) = keys.queue {
             self.pools.entry(self.pool_of(at)).or_default().queue.insert(queue, at);
         }
@@ -463,6 +490,9 @@ impl World {
             if let Some(pool) = self.pools.get_mut(&self.pool_of(at)) {
                 pool.held = pool.held.saturating_sub(slots);
             }
+        }
+        if keys.light {
+            self.light.remove(&at);
         }
         if let Some(queue) = keys.queue
             && let Some(pool) = self.pools.get_mut(&self.pool_of(at))
@@ -479,6 +509,7 @@ impl World {
 /// What is derived of one task run for the indexes of the world.
 #[derive(Debug, Default, PartialEq)]
 struct Keys {
+    light: bool,
     queue: Option<QueueKey>,
     timer: Option<Instant>,
     held: Option<u32>,
@@ -490,7 +521,9 @@ fn due_at(task_run: &TaskRun) -> Option<Instant> {
     const AT_ONCE: Option<Instant> = Some(Instant(i64::MIN));
     let (progress, counts) = (&task_run.progress, task_run.counts);
     if let Some(live) = task_run.live.as_ref().filter(|live| !live.ended) {
-        return live.stop.map(|stop| stop.give_up_at).or(live.timeout_at);
+        let poll = live.rest.and_then(|rest| rest.until);
+        let of_itself = live.timeout_at.into_iter().chain(poll).min();
+        return live.stop.map(|stop| stop.give_up_at).or(of_itself);
     }
     match progress.state {
         _ if counts.unread > 0 => None,

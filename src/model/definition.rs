@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::words::words;
-use super::{BizOffset, Param, ScheduleDef};
+use super::{BizOffset, NotBefore, Param, RunOn, ScheduleDef};
 
 /// What stands before the name of an asset in the upstream of an edge. No task has such a name.
 pub const ASSET: char = '@';
@@ -100,6 +100,9 @@ pub struct TaskDef {
     pub dependencies: Vec<Dependency>,
     /// How it is retried, stopped and queued.
     pub policy: TaskPolicy,
+    /// How often the check of a probe is called, in milliseconds; none for other types.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_ms: Option<i64>,
     /// The version the author wrote, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authored_version: Option<u32>,
@@ -112,6 +115,34 @@ pub struct TaskDef {
     /// The author's own data; never read by the core.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ext: BTreeMap<String, Value>,
+}
+
+/// The type of a task that asks again and again whether something is ready.
+pub const PROBE: &str = "probe";
+/// The type of a task that waits for a person's word.
+pub const GATE: &str = "gate";
+
+impl TaskDef {
+    /// Whether its handler is a check that is called until it says yes.
+    pub fn is_probe(&self) -> bool {
+        self.kind == PROBE
+    }
+
+    /// Whether it waits for a person's word.
+    pub fn is_gate(&self) -> bool {
+        self.kind == GATE
+    }
+
+    /// Whether its attempts rest most of the time: nothing runs and nothing is held meanwhile, and
+    /// the end of a process is not theirs.
+    pub fn rests(&self) -> bool {
+        self.is_probe() || self.is_gate()
+    }
+
+    /// How many slots an attempt takes.
+    pub fn slots(&self) -> u32 {
+        if self.rests() { 0 } else { self.policy.slots }
+    }
 }
 
 words! {
@@ -298,6 +329,12 @@ pub struct TaskPolicy {
     pub pool: Option<String>,
     /// How many slots it takes.
     pub slots: u32,
+    /// The time of day before which runs that make themselves do not start it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<NotBefore>,
+    /// The days on which it runs; none is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_on: Option<RunOn>,
 }
 
 impl TaskPolicy {
@@ -331,6 +368,8 @@ impl Default for TaskPolicy {
             preemptible: false,
             pool: None,
             slots: 1,
+            not_before: None,
+            run_on: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! GROUND: plain data. What a task, a run and an attempt are, and which words we use for them.
 
+mod condition;
 mod date;
 mod definition;
 pub mod duration;
@@ -18,10 +19,11 @@ pub mod spec;
 mod state;
 mod words;
 
+pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;
 pub use definition::{
-    ASSET, Backoff, DagDef, Dependency, EdgeKind, MatchOn, OffsetUnit, OnSkip, TaskDef, TaskPolicy,
-    Which,
+    ASSET, Backoff, DagDef, Dependency, EdgeKind, GATE, MatchOn, OffsetUnit, OnSkip, PROBE,
+    TaskDef, TaskPolicy, Which,
 };
 pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
 pub use instant::Instant;

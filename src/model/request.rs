@@ -28,6 +28,9 @@ pub enum Ask {
         /// Only these tasks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<Vec<String>>,
+        /// Whether what is disabled, or what `run_on` would skip, runs all the same.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
     },
     /// The end of a run, or of some of its tasks.
     Cancel {
@@ -50,6 +53,19 @@ pub enum Ask {
         /// And all that is downstream of them.
         #[serde(default)]
         downstream: bool,
+    },
+    /// A person's word at a gate.
+    Approve {
+        /// The run.
+        run: RunId,
+        /// The gate.
+        task: String,
+        /// Whether the word is no.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reject: bool,
+        /// What else is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// No new fires of a dag's schedules.
     Pause {
@@ -79,6 +95,7 @@ impl Ask {
             Ask::Trigger { .. } => "trigger",
             Ask::Cancel { .. } => "cancel",
             Ask::Rerun { .. } => "rerun",
+            Ask::Approve { .. } => "approve",
             Ask::Pause { .. } => "pause",
             Ask::Resume { .. } => "resume",
         }
@@ -87,7 +104,9 @@ impl Ask {
     /// The run that it is about, if it is about one.
     pub fn run(&self) -> Option<RunId> {
         match self {
-            Ask::Cancel { run, .. } | Ask::Rerun { run, .. } => Some(*run),
+            Ask::Cancel { run, .. } | Ask::Rerun { run, .. } | Ask::Approve { run, .. } => {
+                Some(*run)
+            }
             _ => None,
         }
     }

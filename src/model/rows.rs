@@ -214,6 +214,9 @@ pub struct AttemptRecord {
     /// What the placeholders of its task became, JSON text, secrets masked; none where there is
     /// nothing to be filled in.
     pub params: Option<String>,
+    /// How often a probe was asked, as far as the process that saw its end knows.
+    #[serde(default)]
+    pub polls: Option<u32>,
 }
 
 /// An attempt as it is read back.

@@ -101,6 +101,14 @@ words! {
     }
 }
 
+impl CalendarDef {
+    /// Whether the date is one of its days.
+    pub fn has(&self, date: Date) -> bool {
+        let weekday = self.weekdays.iter().any(|day| u32::from(*day) == date.weekday());
+        (weekday || self.include.contains(&date)) && !self.exclude.contains(&date)
+    }
+}
+
 /// From the nominal local date to the business date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BizOffset {

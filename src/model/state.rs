@@ -144,6 +144,14 @@ words! {
     }
 }
 
+impl Trigger {
+    /// Whether the run makes itself, so that its tasks wait for `not_before`. Whoever asks for a
+    /// run, a backfill included, has chosen when.
+    pub const fn is_automatic(self) -> bool {
+        matches!(self, Trigger::Schedule | Trigger::Catchup | Trigger::Dependency | Trigger::Event)
+    }
+}
+
 words! {
     /// Why a live attempt is being stopped.
     pub enum StopReason {

@@ -77,16 +77,29 @@ impl PythonHost {
     }
 }
 
-/// How an attempt ended whose handler returned.
+/// How an attempt ended whose handler returned. A check that says nothing true goes on.
 pub fn returned(job: &Job, value: &Bound<'_, PyAny>, cpu_ms: Option<i64>) -> Finished {
     let record = AttemptRecord { cpu_ms, ..record_now(job) };
+    if job.def.is_probe() {
+        match value.is_truthy() {
+            Ok(true) => {}
+            Ok(false) => return Finished::not_ready(record),
+            // A table, say, of which nobody knows whether it means yes.
+            Err(error) => {
+                let exception = error.into_value(value.py());
+                return failed(value.py(), job, exception.bind(value.py()), cpu_ms);
+            }
+        }
+    }
+    let done =
+        |outcome, result| Finished { outcome, result, record: record.clone(), not_ready: false };
     if value.is_none() {
         // What a downstream is given for no result is None as well.
-        return Finished { outcome: Outcome::Success, result: None, record };
+        return done(Outcome::Success, None);
     }
     let Unstorable(why) = match values::to_text(value, RESULT_LIMIT) {
         Ok(text) => {
-            return Finished { outcome: Outcome::Success, result: Some(text.into()), record };
+            return done(Outcome::Success, Some(text.into()));
         }
         Err(unstorable) => unstorable,
     };
@@ -98,7 +111,7 @@ pub fn returned(job: &Job, value: &Bound<'_, PyAny>, cpu_ms: Option<i64>) -> Fin
         error: Some(error),
         ..record
     };
-    Finished { outcome: Outcome::Failed, result: None, record }
+    Finished { outcome: Outcome::Failed, result: None, record, not_ready: false }
 }
 
 /// How an attempt ended whose handler raised.
@@ -125,7 +138,7 @@ pub fn failed(
         traceback: (!traceback.is_empty()).then_some(traceback),
         ..record_now(job)
     };
-    Finished { outcome: Outcome::Failed, result: None, record }
+    Finished { outcome: Outcome::Failed, result: None, record, not_ready: false }
 }
 
 /// What there is to be said of an attempt that ends now.

@@ -262,6 +262,21 @@ impl Session {
             .map_err(errors::session)
     }
 
+    /// Say a person's word at a gate of a run that is driven here; durable when this returns.
+    #[pyo3(signature = (run_id, task, reject = false, note = None, by = None))]
+    fn approve(
+        &self,
+        py: Python<'_>,
+        run_id: i64,
+        task: &str,
+        reject: bool,
+        note: Option<String>,
+        by: Option<String>,
+    ) -> PyResult<()> {
+        py.detach(|| self.core.approve(RunId(run_id), task, reject, note, by))
+            .map_err(errors::session)
+    }
+
     /// How a run stands after the last commit.
     fn progress<'py>(&self, py: Python<'py>, run_id: i64) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -280,6 +295,7 @@ impl Session {
         dict.set_item("counts", counts)?;
         dict.set_item("total", total)?;
         dict.set_item("running", status.running)?;
+        dict.set_item("awaited", status.awaited)?;
         dict.set_item("stalled", status.stalled)?;
         dict.set_item("lost", status.lost)?;
         Ok(dict)
@@ -488,6 +504,7 @@ pub(super) fn read_request(dag: &str, request: &Bound<'_, PyDict>) -> PyResult<N
                 }
             }
             "only" => read.only = Some(value.extract()?),
+            "force" => read.force = value.extract()?,
             "requested_by" => read.requested_by = Some(value.extract()?),
             other => return Err(PyValueError::new_err(format!("unknown in a request: {other}"))),
         }

@@ -76,6 +76,8 @@ pub struct Finished {
     pub result: Option<Arc<str>>,
     /// What was seen.
     pub record: AttemptRecord,
+    /// The check of a probe said no: the attempt goes on, and nothing runs for it meanwhile.
+    pub not_ready: bool,
 }
 
 impl Finished {
@@ -90,7 +92,13 @@ impl Finished {
                 error: Some(message.into()),
                 ..AttemptRecord::default()
             },
+            not_ready: false,
         }
+    }
+
+    /// The check of a probe said no.
+    pub fn not_ready(record: AttemptRecord) -> Self {
+        Finished { outcome: Outcome::Success, result: None, record, not_ready: true }
     }
 }
 

@@ -258,10 +258,9 @@ impl Drop for Worker {
 }
 
 impl State {
-    /// The job has ended; a later attempt in its place is left alone.
+    /// The job has ended; a later one in its place is left alone, be it the next check of a probe.
     fn no_longer(&mut self, job: &Job) {
-        let attempt_no = job.attempt.attempt_no;
-        if self.running.get(&job.at).is_some_and(|r| r.attempt.attempt_no == attempt_no) {
+        if self.running.get(&job.at).is_some_and(|running| std::ptr::eq(&**running, job)) {
             self.running.remove(&job.at);
         }
     }

@@ -69,6 +69,24 @@ impl LogSink {
         LogSink { target, clock: clock.clone(), state: Mutex::default() }
     }
 
+    /// The log of an attempt that another process began: what that wrote stays.
+    pub fn continued(
+        files: &Files,
+        clock: &Clock,
+        run: RunId,
+        task_run: TaskRunId,
+        attempt_no: u32,
+    ) -> Self {
+        let sink = LogSink::new(files, clock, run, task_run, attempt_no);
+        let size = sink.path().and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
+        {
+            let mut state = sink.lock();
+            state.made = size.is_some();
+            state.written = size.unwrap_or(0);
+        }
+        sink
+    }
+
     /// The standard streams of this process.
     pub fn standard(clock: &Clock) -> Self {
         LogSink { target: Target::Standard, clock: clock.clone(), state: Mutex::default() }
@@ -118,15 +136,28 @@ impl LogSink {
         self.flush(&mut state);
     }
 
-    /// Ends the last lines and says where the log is and how it ends.
-    pub fn finish(&self) -> (Option<String>, Option<String>) {
+    /// Nothing is written for a while: ends the last lines and lets go of the file.
+    pub fn pause(&self) {
         let mut state = self.lock();
+        self.end_lines(&mut state);
+        self.flush(&mut state);
+        trim(&mut state.tail);
+        state.file = None;
+    }
+
+    fn end_lines(&self, state: &mut State) {
         for stream in [Stream::Out, Stream::Err] {
             let line = std::mem::take(&mut state.open[stream as usize]);
             if !line.is_empty() {
-                self.line(&mut state, &line, stream);
+                self.line(state, &line, stream);
             }
         }
+    }
+
+    /// Ends the last lines and says where the log is and how it ends.
+    pub fn finish(&self) -> (Option<String>, Option<String>) {
+        let mut state = self.lock();
+        self.end_lines(&mut state);
         if state.dropped > 0 {
             let note = format!("mainspring: {} more bytes of output were left out", state.dropped);
             state.dropped = 0;

@@ -6,6 +6,7 @@ use super::driver::Message;
 use super::executor::{Finished, Job};
 use super::files::{Files, INLINE_RESULT_LIMIT};
 use crate::engine::Report;
+use crate::model::AttemptRecord;
 
 /// The way from an executor to the driver.
 #[derive(Clone)]
@@ -28,6 +29,19 @@ impl Reporter {
     /// Tells the end of a job. Without its slot, where something of it still runs.
     pub fn tell(&self, job: &Job, mut finished: Finished, released: bool) {
         let attempt = &job.attempt;
+        if finished.not_ready {
+            if released {
+                job.log.pause();
+                let (attempt_no, token) = (attempt.attempt_no, attempt.token);
+                let _ = self.driver.send(Message::NotReady { at: job.at, attempt_no, token });
+                return;
+            }
+            // Something of it cannot be ended: that is no rest.
+            let why = "the check left processes behind that cannot be killed";
+            let record = finished.record;
+            finished = Finished::failed("KILL", "KillFailed", why);
+            finished.record = AttemptRecord { params: record.params, ..finished.record };
+        }
         let mut result_uri = None;
         if let Some(text) = finished.result.take_if(|text| text.len() > INLINE_RESULT_LIMIT) {
             let no = attempt.attempt_no;

@@ -26,7 +26,7 @@ pub struct NewRunRequest {
     pub only: Option<Vec<String>>,
     /// Who asks.
     pub requested_by: Option<String>,
-    /// Whether what is disabled runs all the same.
+    /// Whether what is disabled, or what `run_on` would skip, runs all the same.
     pub force: bool,
 }
 

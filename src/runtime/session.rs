@@ -22,7 +22,7 @@ use super::reporter::Reporter;
 use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
 use super::told::Told;
 use super::watch::RunWatch;
-use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, World, check_pairs, explain};
+use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, Word, World, check_pairs, explain};
 use crate::model::key::{NameKind, check_name};
 use crate::model::{
     DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
@@ -418,6 +418,32 @@ impl Session {
             Some(names) => Some(indexes(&*self.plan_of(&self.stored(run)?)?, names)?),
         };
         self.send(Message::Cancel { run, only, grace_ms })
+    }
+
+    /// Says a person's word at a gate of a run that is driven here; durable when this returns.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown task; `Refused` where nobody's word is awaited.
+    pub fn approve(
+        &self,
+        run: RunId,
+        task: &str,
+        reject: bool,
+        note: Option<String>,
+        by: Option<String>,
+    ) -> Result<(), SessionError> {
+        let stored = self.stored(run)?;
+        let index = indexes(&*self.plan_of(&stored)?, &[task.to_owned()])?.first().copied();
+        if stored.row.state != RunState::Running {
+            return Err(SessionError::Refused(format!(
+                "nobody's word is awaited: run {run} has ended as {}",
+                stored.row.state
+            )));
+        }
+        let at = TaskRunRef { run, index: index.unwrap_or(0) };
+        let (reply, answer) = bounded(1);
+        self.send(Message::Approve(Word { at, reject, note, by }, reply))?;
+        answer.recv().map_err(|_| SessionError::Closed)?
     }
 
     /// Why a task run is where it is.

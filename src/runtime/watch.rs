@@ -14,6 +14,8 @@ pub struct Status {
     pub counts: Vec<u32>,
     /// Names of tasks that are running, at most eight.
     pub running: Vec<String>,
+    /// Names of gates that wait for a person's word, at most eight.
+    pub awaited: Vec<String>,
     /// Why nothing can be committed at the moment, if that is so.
     pub stalled: Option<String>,
     /// Why this process can do no more for the run, if that is so.
@@ -44,6 +46,7 @@ impl RunWatch {
             state: RunState::Running,
             counts: vec![0; State::ALL.len()],
             running: Vec::new(),
+            awaited: Vec::new(),
             stalled: None,
             lost: None,
         };

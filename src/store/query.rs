@@ -59,6 +59,8 @@ pub struct TaskRunView {
     pub task: String,
     /// Number of its version.
     pub version: u32,
+    /// The type of its task.
+    pub kind: String,
 }
 
 /// Which attempts.

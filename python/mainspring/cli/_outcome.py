@@ -93,8 +93,10 @@ def _row(task: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> list[str
     elif task["state"] != "SUCCESS" and attempt is not None and attempt["error"] is not None:
         kind = (attempt["error_type"] or attempt["error_code"] or "").rpartition(".")[2]
         note = f"{kind}: {attempt['error']}".strip(": ").split("\n")[0]
-    elif task["state"] in BAD and task["code"]:
+    elif task["state"] in (*BAD, "SKIPPED") and task["code"]:
         note = task["code"]
+    elif task["type"] == "gate" and task["state"] == "RUNNING":
+        note = f"waits for a word: mainspring approve {task['run_id']} {task['task']}"
     return [
         task["task"],
         task["state"],

@@ -240,6 +240,13 @@ def _asking(command: Any) -> None:
         "--param", action="append", default=[], metavar="K=V", help="a value for the run"
     )
     one.add_argument("--only", metavar="T1,T2", help="only these tasks")
+    one.add_argument("--force", action="store_true", help="also what is disabled, or run_on would skip")
+
+    one = asked("approve", "Say yes at a gate of a run, or no.", "RUN")
+    one.add_argument("task", metavar="TASK", help="the gate")
+    one.add_argument("--reject", action="store_true", help="say no")
+    one.add_argument("--note", metavar="TEXT", help="what else is to be remembered")
+    one.add_argument("--later", action="store_true", help="also where no scheduler is up")
 
     one = asked("cancel", "Ask whoever drives a run to end it.", "RUN")
     one.add_argument("--task", action="append", metavar="T", help="only this task")
@@ -295,6 +302,7 @@ def _run(one: Parser) -> None:
         "--param", action="append", default=[], metavar="K=V", help="a value for the run"
     )
     one.add_argument("--only", metavar="T1,T2", help="only these tasks")
+    one.add_argument("--force", action="store_true", help="also what is disabled, or run_on would skip")
     one.add_argument(
         "--resume",
         nargs="?",

@@ -96,4 +96,12 @@ def policy(task: Mapping[str, Any]) -> str:
         parts.append("not idempotent")
     if rules.get("preemptible"):
         parts.append("preemptible")
+    if task.get("poll_ms"):
+        parts.append(f"polled every {duration(task['poll_ms'] / 1000)}")
+    if rules.get("not_before"):
+        parts.append(f"not before {rules['not_before']}")
+    if rules.get("run_on"):
+        on = rules["run_on"]
+        days = on["rule"] if "rule" in on else f"calendar {on['calendar']['name']}"
+        parts.append(f"{'biz date' if on.get('biz_date') else 'runs'} on {days}")
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""``mainspring trigger``, ``cancel``, ``pause``, ``resume``: asked of the scheduler."""
+"""``mainspring trigger``, ``approve``, ``cancel``, ``pause``, ``resume``: asked of others."""
 
 from __future__ import annotations
 
@@ -34,11 +34,17 @@ def _request(options: argparse.Namespace, history: Any) -> tuple[dict[str, Any],
         only = None if options.only is None else [n.strip() for n in options.only.split(",")]
         at = _requests._micros(options.nominal_at)
         return {"kind": kind, "dag": options.dag, "biz_date": day, "nominal_at": at, "only": only,
+                "force": options.force or None,
                 "params": read_params(options.param, known) or None}, "run {run} was made"
     if kind == "cancel":
         grace = None if options.grace is None else int(options.grace * 1000)
         return ({"kind": kind, "run": options.run, "tasks": options.task, "grace_ms": grace},
                 "run {run} is being canceled")
+    if kind == "approve":
+        said = "rejected" if options.reject else "approved"
+        return ({"kind": kind, "run": options.run, "task": options.task,
+                 "reject": options.reject or None, "note": options.note},
+                f"{options.task} of run {{run}} is {said}")
     if kind == "pause":
         return {"kind": kind, "dag": options.dag, "schedule": options.schedule}, \
             f"{options.dag} is paused"

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     outcomes: list[Outcome] = []
     for number, day in enumerate(days, 1):
         made = dag.run(day, nominal_at=at, slot=options.slot, params=params or None, only=only,
-                       wait=False)
+                       force=options.force, wait=False)
         outcomes.append(wait_for(made, console))
         if outcomes[-1].code and number < len(days) and not options.keep_going:
             left = len(days) - number
@@ -149,6 +149,7 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
         (options.last, "--to"),
         (options.only, "--only"),
         (options.param or None, "--param"),
+        (options.force or None, "--force"),
     ):
         if value is not None:
             raise Stop(f"{option} does not go with --resume", "the run has its own", 2)

@@ -193,6 +193,10 @@ def _task_line(
         parts.append(console.state(word) + " " * max(0, 10 - len(word)))
         if state and state.get("blocked_by_task"):
             parts.append(f"blocked by {clean(state['blocked_by_task'])}")
+        elif state and state["state"] == "SKIPPED" and state["code"]:
+            parts.append(clean(state["code"]))
+        elif state and state["type"] == "gate" and state["state"] == "RUNNING":
+            parts.append(f"say yes: mainspring approve {state['run_id']} {clean(state['task'])}")
     parts.append(_arrows(upstreams(definition, task)))
     rules = policy(task)
     if rules:

@@ -22,6 +22,15 @@ SELECT dag.key AS dag, schedule.name AS schedule FROM schedule JOIN dag ON dag.i
 WHERE schedule.paused = 1 AND schedule.removed_at IS NULL AND dag.removed_at IS NULL
 ORDER BY dag.key, schedule.position
 """
+GATES = """
+SELECT task_run.run_id AS run, dag.key AS dag, task.name AS task, run.biz_date AS biz_date,
+    task_run.started_at AS since, task_version.definition ->> '$.doc' AS doc
+FROM task_run JOIN task ON task.id = task_run.task_id JOIN dag ON dag.id = task.dag_id
+JOIN task_version ON task_version.id = task_run.task_version_id
+JOIN run ON run.id = task_run.run_id
+WHERE task_run.finished_at IS NULL AND task_run.state = 'RUNNING' AND task_version.type = 'gate'
+ORDER BY task_run.id
+"""
 REQUESTS = "SELECT count(*) AS requests FROM request WHERE decided_at IS NULL"
 
 
@@ -63,6 +72,7 @@ def _facts() -> dict[str, Any]:
         "runs": {row["state"]: row["runs"] for row in sql(OPEN_RUNS)},
         "task_runs": {row["state"]: row["task_runs"] for row in sql(OPEN_TASKS)},
         "paused": sql(PAUSED),
+        "gates": sql(GATES),
         "open_requests": sql(REQUESTS)[0]["requests"],
         "stuck": sql(STUCK),
     }
@@ -96,5 +106,10 @@ def _print(leader: Any, facts: dict[str, Any], console: Console) -> None:
         console.line(f"unreadable dag {clean(row['dag'])}{run}: {clean(why)}")
         if hint:
             console.line(f"         {clean(hint)}")
+    for row in facts.get("gates") or []:
+        doc = (row["doc"] or "").split("\n")[0]
+        console.line(f"gate       {clean(row['dag'])}.{clean(row['task'])} for {row['biz_date']} "
+                     f"waits since {clock(row['since'])}{': ' if doc else ''}{clean(doc)}")
+        console.line(f"           mainspring approve {row['run']} {clean(row['task'])}")
     if facts.get("open_requests"):
         console.line(f"requests   {facts['open_requests']} not decided yet")

@@ -43,11 +43,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// An orderly shutdown: every live attempt is asked to stop, and nothing starts any more.
+    /// An orderly shutdown: every live attempt is asked to stop, and nothing starts any more. What
+    /// rests goes on where the run goes on.
     pub(super) fn interrupt(&mut self, grace_ms: i64) {
         self.out.interrupting = true;
         for at in &self.world.leased {
-            self.stop_within(*at, StopReason::Interrupt, grace_ms);
+            match self.world.live(*at) {
+                Some(live) if live.rest.is_some() && !live.ended => self.lay_down(*at, live),
+                _ => self.stop_within(*at, StopReason::Interrupt, grace_ms),
+            }
         }
     }
 }

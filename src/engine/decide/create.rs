@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::edges::skip_codes::{DISABLED, NOT_SELECTED};
+use super::super::edges::skip_codes::{DISABLED, NOT_SELECTED, RUN_ON};
 use super::super::run::Run;
-use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef};
+use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef, conditions};
 use super::Refusal;
 use super::draft::Draft;
 use crate::model::{RunId, RunRow, RunState, State, TaskRunId, TimedKey};
@@ -22,15 +22,9 @@ impl Draft<'_> {
             let (dag, nominal_at) = (plan.dag.clone(), new.nominal_at);
             return Err(Refusal::RunExists { dag, nominal_at, run });
         }
-        let mut left_out = BTreeSet::new();
-        if let Some(only) = &new.only {
-            let mut chosen = vec![false; count as usize];
-            for index in only {
-                let at = TaskRunRef { run, index: *index };
-                *chosen.get_mut(*index as usize).ok_or(Refusal::NoTaskRun(at))? = true;
-            }
-            left_out.extend((0..count).filter(|index| !chosen[*index as usize]));
-        }
+        let skipped = skipped(new, &row)?;
+        let of_code = |code: &'static str| skipped.iter().filter(move |(_, why)| *why == code);
+        let left_out: BTreeSet<u32> = of_code(NOT_SELECTED).map(|(index, _)| *index).collect();
         self.fresh.push(Run::new(row.clone(), plan.clone(), &self.world.cells));
         let (schedules, plan_ref) = (new.schedules.clone(), PlanRef(plan.clone()));
         let create = CreateRun { row, plan: plan_ref, schedules, left_out: left_out.clone() };
@@ -39,16 +33,12 @@ impl Draft<'_> {
             // It is the newest run of its instant now.
             self.spread_across(TaskRunRef { run, index });
         }
-        for (index, task) in (0..count).zip(&plan.tasks) {
-            let code = match () {
-                () if left_out.contains(&index) => NOT_SELECTED,
-                () if !task.enabled && !new.force => DISABLED,
-                () => continue,
-            };
+        for (index, code) in skipped {
             let now = self.now;
             self.shift(TaskRunRef { run, index }, |p| {
                 p.state = State::Skipped;
                 p.finished_at = Some(now);
+                p.wake_at = None;
                 p.code = Some(code.into());
             });
         }
@@ -106,4 +96,28 @@ impl Draft<'_> {
             schedule_id: new.schedules.first().copied(),
         }
     }
+}
+
+/// Tasks that do not run in a run, each with the code of why. On a day that is not one of its days a
+/// task would not have run had it been enabled.
+fn skipped(new: &NewRun, run: &RunRow) -> Result<Vec<(u32, &'static str)>, Refusal> {
+    let count = run.task_count;
+    let mut chosen = vec![new.only.is_none(); count as usize];
+    for index in new.only.iter().flatten() {
+        let at = TaskRunRef { run: run.id, index: *index };
+        *chosen.get_mut(*index as usize).ok_or(Refusal::NoTaskRun(at))? = true;
+    }
+    let mut found = Vec::new();
+    for ((index, task), chosen) in (0..count).zip(&new.plan.tasks).zip(chosen) {
+        let run_on = task.def.policy.run_on.as_ref();
+        let code = match () {
+            () if !chosen => NOT_SELECTED,
+            () if new.force => continue,
+            () if run_on.is_some_and(|on| !conditions::runs_on(run, on)) => RUN_ON,
+            () if !task.enabled => DISABLED,
+            () => continue,
+        };
+        found.push((index, code));
+    }
+    Ok(found)
 }

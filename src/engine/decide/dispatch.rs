@@ -1,7 +1,7 @@
 //! Slots may be free: who starts.
 
 use super::super::run::timeout_at;
-use super::super::{Effect, Start, TaskRunRef};
+use super::super::{Effect, Rest, Start, TaskRunRef};
 use super::draft::Draft;
 use crate::model::{AttemptStart, State};
 
@@ -12,6 +12,10 @@ impl Draft<'_> {
         let world = self.world;
         if world.interrupting {
             return;
+        }
+        // What takes no slot stands in nobody's way.
+        for at in world.light.iter().filter(|at| world.is_open(**at)) {
+            self.start(*at, world.pool_of(*at), 0);
         }
         for (name, pool) in &world.pools {
             let mut held = pool.held;
@@ -53,7 +57,8 @@ impl Draft<'_> {
         let timeout_at = timeout_at(task, now);
         let relied = self.relied(at);
         self.out.relies.extend(relied);
+        let rest = task.def.is_gate().then_some(Rest { until: None });
         self.out.effects.push(Effect::Start(at, attempt.clone()));
-        self.out.starts.push(Start { at, attempt, timeout_at });
+        self.out.starts.push(Start { at, attempt, timeout_at, rest });
     }
 }

@@ -79,7 +79,15 @@ impl Draft<'_> {
     ) {
         let Some(run) = self.world.run(at.run) else { return };
         let (Some(task_run), Some(task)) = (run.get(at.index), run.task(at.index)) else { return };
-        let retry = retry_of(&task.def.policy, run.row.interactive);
+        let mut record = record;
+        if task.def.is_probe() {
+            record.polls = Some(live.polls + u32::from(live.rest.is_none()));
+        }
+        let mut retry = retry_of(&task.def.policy, run.row.interactive);
+        if task.def.is_gate() {
+            // A person is asked once.
+            retry.max_attempts = 1;
+        }
         let now = self.now;
         let codes: Vec<&str> = [&record.error_code, &record.error_type]
             .into_iter()
@@ -152,7 +160,7 @@ pub(super) fn outcome_of(live: &Live, reported: Outcome) -> Outcome {
     }
 }
 
-fn stopped(reason: StopReason) -> Outcome {
+pub(super) fn stopped(reason: StopReason) -> Outcome {
     match reason {
         StopReason::Cancel => Outcome::Canceled,
         StopReason::Timeout => Outcome::Timeout,

@@ -11,6 +11,7 @@ mod fire;
 mod follow;
 mod lost;
 mod rerun;
+mod rest;
 mod timers;
 
 use self::draft::Draft;
@@ -47,9 +48,33 @@ pub enum Refusal {
         /// Names of the tasks that have not ended, with their states.
         open: Vec<(String, State)>,
     },
+    /// A word is given to what waits for none.
+    #[error("run {run}: {task} is no gate{}", hint(.gates))]
+    NoGate {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: String,
+        /// The gates that the run has.
+        gates: Vec<String>,
+    },
+    /// A gate waits for no word: not yet, or not any more. It says how it stands.
+    #[error("nobody's word is awaited: {0}")]
+    NotAwaited(String),
+    /// What is said at a gate is longer than what is kept.
+    #[error("the note has {0} characters, at most {most} fit", most = rest::LONGEST_NOTE)]
+    LongNote(usize),
     /// There is nothing to run again.
     #[error("run {0} has nothing that failed, timed out or was canceled")]
     NothingFailed(RunId),
+}
+
+/// Which gates there are.
+fn hint(gates: &[String]) -> String {
+    match gates {
+        [] => "\n  hint: the run has no gate".to_owned(),
+        gates => format!("\n  hint: its gates are {}", gates.join(", ")),
+    }
 }
 
 /// The first few in words.
@@ -75,6 +100,8 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::AttemptReleased { at, attempt_no, token } => {
             draft.attempt_released(*at, *attempt_no, *token)?;
         }
+        Event::NotReady { at, attempt_no, token } => draft.not_ready(*at, *attempt_no, *token)?,
+        Event::Approve(word) => draft.approve(word)?,
         Event::Tick => draft.tick(),
         Event::ScheduleDue(schedule) => draft.schedule_due(*schedule),
         Event::Pause { schedule, paused, missed } => draft.pause(*schedule, *paused, *missed),

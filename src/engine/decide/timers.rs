@@ -2,10 +2,12 @@
 
 use super::super::TaskRunRef;
 use super::draft::Draft;
-use crate::model::{Instant, RunId, StopReason};
+use super::ended::stopped;
+use crate::model::{Instant, Outcome, RunId, StopReason};
 
 impl Draft<'_> {
-    /// Delays that are over, attempts out of their time, stops out of their grace; and whatever
+    /// Delays that are over, attempts out of their time, stops out of their grace, probes that are
+    /// asked again; and whatever
     /// stands where it cannot stay, which rows may do that a crash left behind.
     pub(super) fn tick(&mut self) {
         let world = self.world;
@@ -24,9 +26,15 @@ impl Draft<'_> {
         let passed = |when: Instant| when <= self.now;
         match live.stop {
             Some(stop) if passed(stop.give_up_at) => self.give_up(at, live, stop.reason),
+            None if live.timeout_at.is_some_and(passed) && live.rest.is_some() => {
+                self.end_resting(at, live, Outcome::Timeout);
+            }
             None if live.timeout_at.is_some_and(passed) => {
                 let grace_ms = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
                 self.stop_within(at, StopReason::Timeout, grace_ms);
+            }
+            None if live.rest.and_then(|rest| rest.until).is_some_and(passed) => {
+                self.poll(at, live);
             }
             _ => {}
         }
@@ -36,6 +44,10 @@ impl Draft<'_> {
     pub(super) fn stop_within(&mut self, at: TaskRunRef, reason: StopReason, grace_ms: i64) {
         let world = self.world;
         let Some(live) = world.live(at).filter(|live| !live.ended) else { return };
+        if live.rest.is_some() {
+            // Nothing runs that would have to be asked.
+            return self.end_resting(at, live, stopped(reason));
+        }
         let stop = self.stop(at, live, reason, grace_ms);
         if stop.give_up_at <= self.now {
             self.give_up(at, live, stop.reason);

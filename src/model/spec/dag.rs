@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::policy::Layer;
+use super::policy::{Known, Layer};
 use super::reader::{Problems, Reader, printable, with_source};
 use super::task::Around;
 use super::{MOST_TASKS, policy, schedule, task};
@@ -64,11 +64,14 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
     let max_active_runs = r.count("max_active_runs", 1, u32::MAX).unwrap_or(ACTIVE_RUNS);
     let source_file = r.line("source_file", 4_096);
     let pools = pools(r);
-    let own = defaults(r, "defaults", pools.as_ref());
-    let project = defaults(r, "project_defaults", pools.as_ref());
     let biz_offset = schedule::biz_offset(r);
     let schedules = schedule::read(r, &timezone, biz_offset);
-    let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], pools };
+    let calendars = schedules.iter().filter_map(|schedule| schedule.rule.calendar.as_ref());
+    let calendars = calendars.map(|calendar| (calendar.name.clone(), calendar.clone())).collect();
+    let known = Known { pools, calendars };
+    let own = defaults(r, "defaults", &known);
+    let project = defaults(r, "project_defaults", &known);
+    let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], known };
     let tasks = tasks(r, &around);
     resources(r, &tasks);
     bound_tasks(r, &schedules, &tasks);
@@ -158,11 +161,11 @@ fn pools(r: &mut Reader<'_, '_>) -> Option<BTreeSet<String>> {
     Some(r.texts("known_pools").into_iter().map(|(_, text)| text.to_owned()).collect())
 }
 
-fn defaults(r: &mut Reader<'_, '_>, field: &str, pools: Option<&BTreeSet<String>>) -> Layer {
+fn defaults(r: &mut Reader<'_, '_>, field: &str, known: &Known) -> Layer {
     let Some(value) = r.get(field) else { return Layer::default() };
     let place = r.place_of(field);
     match r.inside(value, &place, policy::FIELDS) {
-        Some(mut inner) => policy::read(&mut inner, pools),
+        Some(mut inner) => policy::read(&mut inner, known),
         None => Layer::default(),
     }
 }

@@ -5,6 +5,7 @@
 //! would recognise. What needs a graph (unknown upstreams, cycles) or a calendar (the text of a
 //! schedule, zones) is checked on those floors; `engine::check_definition` does all of it.
 
+mod conditions;
 mod dag;
 mod edges;
 mod policy;

@@ -1,11 +1,12 @@
 //! How a task is retried, stopped and queued: one layer of it, and the layers laid over another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::conditions;
 use super::reader::Reader;
 use crate::model::json::{kind_of, nearest, shown};
 use crate::model::key::{NameKind, check_name};
-use crate::model::{Backoff, TaskPolicy};
+use crate::model::{Backoff, CalendarDef, NotBefore, RunDays, TaskPolicy};
 
 /// The fields of a layer: of `defaults`, and part of a task's.
 pub(super) const FIELDS: &[&str] = &[
@@ -33,6 +34,9 @@ pub(super) const FIELDS: &[&str] = &[
     "preemptible",
     "pool",
     "slots",
+    "not_before",
+    "run_on",
+    "run_on_biz_date",
 ];
 
 /// Attempts of one task at most: what repeats more often is a schedule.
@@ -62,10 +66,23 @@ pub(super) struct Layer {
     preemptible: Option<bool>,
     pool: Option<Option<String>>,
     slots: Option<u32>,
+    not_before: Option<Option<NotBefore>>,
+    run_on: Option<Option<RunDays>>,
+    run_on_biz_date: Option<bool>,
+}
+
+/// What a definition may name.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The pools that exist, if that is known.
+    pub pools: Option<BTreeSet<String>>,
+    /// Calendars of the dag's schedules, by name.
+    pub calendars: BTreeMap<String, CalendarDef>,
 }
 
 /// Reads the policy fields of an object.
-pub(super) fn read(r: &mut Reader<'_, '_>, pools: Option<&BTreeSet<String>>) -> Layer {
+pub(super) fn read(r: &mut Reader<'_, '_>, known: &Known) -> Layer {
+    let pools = known.pools.as_ref();
     Layer {
         attempts: attempts(r),
         max_losses: r.count("max_losses", 0, MOST_ATTEMPTS),
@@ -87,6 +104,9 @@ pub(super) fn read(r: &mut Reader<'_, '_>, pools: Option<&BTreeSet<String>>) -> 
         preemptible: r.flag("preemptible"),
         pool: nullable(r, "pool", |r| pool(r, pools)),
         slots: r.count("slots", 1, 1_000_000),
+        not_before: nullable(r, "not_before", conditions::not_before),
+        run_on: nullable(r, "run_on", |r| conditions::run_on(r, &known.calendars)),
+        run_on_biz_date: r.flag("run_on_biz_date"),
     }
 }
 
@@ -122,6 +142,12 @@ pub(super) fn resolve(r: &mut Reader<'_, '_>, layers: [&Layer; 3]) -> TaskPolicy
         preemptible: first(layers, |l| l.preemptible).unwrap_or(default.preemptible),
         pool: first(layers, |l| l.pool.clone()).flatten(),
         slots: first(layers, |l| l.slots).unwrap_or(default.slots),
+        not_before: first(layers, |l| l.not_before).flatten(),
+        run_on: conditions::resolve(
+            r,
+            first(layers, |l| l.run_on.clone()).flatten(),
+            layers.map(|l| l.run_on_biz_date),
+        ),
     }
 }
 

@@ -222,7 +222,7 @@ fn when(r: &mut Reader<'_, '_>, rule: &mut TimeRule) {
     rule.on = chosen(r, "on", OnClosed::ALL);
     // Microseconds UTC: whoever writes it has a zone-aware datetime.
     rule.anchor = r.int("anchor", i64::MIN, i64::MAX).map(Instant);
-    rule.calendar = calendar(r);
+    rule.calendar = calendar(r, "calendar");
     if rule.calendar.is_none() && r.get("on").is_some() && r.get("calendar").is_none() {
         let hint = "name the calendar whose closed days it is about: calendar=ms.calendar(...)";
         r.advise("on", "no_calendar", "there is no calendar to be closed", hint);
@@ -238,9 +238,9 @@ fn when(r: &mut Reader<'_, '_>, rule: &mut TimeRule) {
 }
 
 /// The days on which it may fire.
-fn calendar(r: &mut Reader<'_, '_>) -> Option<CalendarDef> {
-    let value = r.get("calendar")?;
-    let place = r.place_of("calendar");
+pub(super) fn calendar(r: &mut Reader<'_, '_>, field: &str) -> Option<CalendarDef> {
+    let value = r.get(field)?;
+    let place = r.place_of(field);
     let mut inner = r.inside(value, &place, &["name", "weekdays", "include", "exclude"])?;
     let name = inner.line("name", 128).unwrap_or_default();
     if name.is_empty() {

@@ -1,12 +1,12 @@
 //! One task.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::policy::Layer;
+use super::policy::{Known, Layer};
 use super::reader::{Reader, printable};
-use super::{dag, edges, policy, types};
+use super::{conditions, dag, edges, policy, types};
 use crate::model::json::{kind_of, nearest, shown};
 use crate::model::key::{LONGEST, NameKind, check_asset, check_name, split_versioned};
 use crate::model::{Param, ParamType, TaskDef, TaskPolicy, params};
@@ -32,6 +32,9 @@ const OWN_FIELDS: &[&str] = &[
     "code_hash",
     "source",
     "ext",
+    "interval",
+    "interval_ms",
+    "interval_sec",
 ];
 
 const PARAM_FIELDS: &[&str] = &["name", "type", "nullable", "required", "default", "choices"];
@@ -47,8 +50,8 @@ pub(super) struct Around {
     pub owner: Option<String>,
     /// Defaults of the dag and of the project.
     pub layers: [Layer; 2],
-    /// The pools that exist, if known.
-    pub pools: Option<BTreeSet<String>>,
+    /// What it may name.
+    pub known: Known,
 }
 
 /// Reads a task; none where its name cannot be read.
@@ -75,6 +78,8 @@ pub(super) fn read(
         let hint = "name a function as `package.module:function`";
         r.advise("handler", "missing_field", "the task has no handler to run", hint);
     }
+    conditions::handler_of(r, &kind, has_handler);
+    let poll_ms = conditions::poll(r, &kind);
     let mut labels = dag::labels(r);
     labels.extend(type_label.filter(|label| !labels.contains(label)));
     labels.sort();
@@ -112,6 +117,7 @@ pub(super) fn read(
         injected,
         dependencies,
         policy,
+        poll_ms,
         authored_version,
         code_hash: r.line("code_hash", 256),
         source: r.line("source", 4_096),
@@ -121,7 +127,7 @@ pub(super) fn read(
 }
 
 fn policy(r: &mut Reader<'_, '_>, around: &Around) -> TaskPolicy {
-    let own = policy::read(r, around.pools.as_ref());
+    let own = policy::read(r, &around.known);
     let [dag, project] = &around.layers;
     policy::resolve(r, [&own, dag, project])
 }

@@ -5,9 +5,9 @@ use crate::model::json::nearest;
 use crate::model::key::{NameKind, check_name};
 
 /// Types that run today.
-const TODAY: &[&str] = &["python", "noop"];
+const TODAY: &[&str] = &["python", "noop", "probe", "gate"];
 /// Names that are taken for types to come.
-const LATER: &[&str] = &["shell", "http", "sql", "docker", "notebook", "subdag", "probe"];
+const LATER: &[&str] = &["shell", "http", "sql", "docker", "notebook", "subdag"];
 
 /// The type, and the label under which a foreign type name is kept.
 pub(super) fn read(r: &mut Reader<'_, '_>, has_handler: bool) -> (String, Option<String>) {

@@ -25,13 +25,13 @@ impl Driver {
                         *count = found.count(*state);
                     }
                 }
-                status.running = driven
-                    .live
-                    .iter()
-                    .take(8)
-                    .filter_map(|index| found.plan.tasks.get(*index as usize))
-                    .map(|task| task.def.name.clone())
-                    .collect();
+                let live = driven.live.iter();
+                let tasks = live.filter_map(|index| found.plan.tasks.get(*index as usize));
+                let named = |gates: bool| {
+                    let these = tasks.clone().filter(move |task| task.def.is_gate() == gates);
+                    these.take(8).map(|task| task.def.name.clone()).collect()
+                };
+                (status.running, status.awaited) = (named(false), named(true));
             });
         }
         for (reply, run) in waiting.made {
@@ -58,7 +58,13 @@ impl Driver {
         let mut jobs = Vec::new();
         for effect in effects {
             match effect {
-                Effect::Start(at, attempt) => jobs.extend(self.start(at, attempt)),
+                Effect::Start(at, attempt) => jobs.extend(self.start(at, attempt, true)),
+                Effect::Poll(at, attempt) if self.closing => {
+                    // Nothing is begun any more; whoever has the run next asks.
+                    let (attempt_no, token) = (attempt.attempt_no, attempt.token);
+                    self.held.push(Message::NotReady { at, attempt_no, token });
+                }
+                Effect::Poll(at, attempt) => jobs.extend(self.start(at, attempt, false)),
                 Effect::Stop { at, attempt_no, reason, grace_ms, .. } => {
                     if let Some(report) = self.stubs.stop(at, attempt_no) {
                         self.instant.push(report);
@@ -89,10 +95,14 @@ impl Driver {
         crash::at("start.after");
     }
 
-    /// The job of an attempt; none where nothing has to be called.
-    fn start(&mut self, at: TaskRunRef, attempt: AttemptStart) -> Option<Job> {
+    /// The job of an attempt that begins, or of one whose check is called again; none where
+    /// nothing has to be called.
+    fn start(&mut self, at: TaskRunRef, attempt: AttemptStart, begins: bool) -> Option<Job> {
         let (driven, run) = (self.runs.get(&at.run)?, self.world.run(at.run)?);
         let task = driven.plan.tasks.get(at.index as usize)?;
+        if task.def.is_gate() {
+            return None;
+        }
         if !self.stubs.is_empty() {
             let key = format!("{}.{}", run.row.dag, task.def.name);
             if let Some(stub) = self.stubs.plan.of(&key).cloned() {
@@ -134,8 +144,14 @@ impl Driver {
         let asked = results_asked(&driven.info.dag, &task.def).into_iter();
         let texts =
             Texts::of(&task.def, asked.map(|name| (name.clone(), result_of(&name))).collect());
-        let log =
-            LogSink::new(&self.files, &self.clock, at.run, attempt.task_run_id, attempt.attempt_no);
+        let made = |sink: fn(&_, &_, _, _, _) -> LogSink| {
+            sink(&self.files, &self.clock, at.run, attempt.task_run_id, attempt.attempt_no)
+        };
+        let log = match task.def.is_probe() {
+            false => Arc::new(made(LogSink::new)),
+            true if begins => self.resting.log(at, &attempt, || made(LogSink::new)),
+            true => self.resting.log(at, &attempt, || made(LogSink::continued)),
+        };
         Some(Job {
             at,
             attempt,
@@ -144,7 +160,7 @@ impl Driver {
             inputs: inputs.collect(),
             texts,
             host: Arc::clone(driven.earlier.get(&at.index).unwrap_or(&driven.host)),
-            log: Arc::new(log),
+            log,
             clock: self.clock.clone(),
             stoppable: Stoppable::default(),
         })

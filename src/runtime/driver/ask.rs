@@ -43,6 +43,22 @@ impl Driver {
                 self.decide(&Event::AttemptEnded(report.clone()), turn, now);
                 Some(Message::Report(report))
             }
+            Message::NotReady { at, attempt_no, token } => {
+                self.decide(&Event::NotReady { at, attempt_no, token }, turn, now);
+                Some(Message::NotReady { at, attempt_no, token })
+            }
+            Message::Approve(word, reply) => {
+                match self.try_decide(&Event::Approve(word.clone()), turn, now) {
+                    Ok(()) => {
+                        waiting.done.push(reply.clone());
+                        Some(Message::Approve(word, reply))
+                    }
+                    Err(refusal) => {
+                        let _ = reply.send(Err(SessionError::Refused(refusal)));
+                        None
+                    }
+                }
+            }
             Message::Cancel { run, only, grace_ms } => {
                 self.decide(&Event::Cancel { run, only: only.clone(), grace_ms }, turn, now);
                 Some(Message::Cancel { run, only, grace_ms })
@@ -236,6 +252,12 @@ impl Driver {
             end.end.record.params = self.pool.params_of(end.at);
             if let Some(log) = self.pool.log_of(end.at) {
                 (end.end.record.log_uri, end.end.record.log_tail) = log.finish();
+            }
+        }
+        for end in &mut decision.ends {
+            // What rested has nobody else who tells where its output is.
+            if let Some(last) = self.resting.last_words(end.at, end.end.attempt_no) {
+                (end.end.record.log_uri, end.end.record.log_tail) = last;
             }
         }
         self.apply(decision, turn).map_err(|error| error.to_string())

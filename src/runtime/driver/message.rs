@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 
 use super::settle::Settled;
-use crate::engine::{NewRun, Plan, Report, RerunWhat, TaskRunRef};
-use crate::model::{DagId, Instant, Missed, RequestRow, RunId, ScheduleId};
+use crate::engine::{NewRun, Plan, Report, RerunWhat, TaskRunRef, Word};
+use crate::model::{DagId, Instant, Missed, RequestRow, RunId, ScheduleId, Token};
 use crate::runtime::executor::HandlerHost;
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::CachedPlan;
@@ -29,6 +29,17 @@ pub enum Message {
     Rerun(RunId, RerunWhat, Answer<()>),
     /// An attempt has ended.
     Report(Report),
+    /// The check of a probe said no.
+    NotReady {
+        /// Which task run.
+        at: TaskRunRef,
+        /// Which attempt.
+        attempt_no: u32,
+        /// Its token.
+        token: Token,
+    },
+    /// A person's word at a gate.
+    Approve(Word, Answer<()>),
     /// Stop a run or some of its task runs.
     Cancel {
         /// The run.

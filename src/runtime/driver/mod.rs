@@ -9,6 +9,7 @@ mod cells;
 mod message;
 mod refused;
 mod requests;
+mod rests;
 mod serve;
 mod settle;
 
@@ -95,11 +96,19 @@ pub struct Driver {
     settling: Vec<Settled>,
     /// What edges to other runs look at.
     upstreams: cells::Upstreams,
+    /// Probes that live here.
+    resting: rests::Resting,
 }
 
 /// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
 fn is_told(message: &Message) -> bool {
-    matches!(message, Message::Report(_) | Message::Cancel { .. } | Message::Close { .. })
+    matches!(
+        message,
+        Message::Report(_)
+            | Message::NotReady { .. }
+            | Message::Cancel { .. }
+            | Message::Close { .. }
+    )
 }
 
 /// Those who wait for what a turn makes, to be told after its commit.
@@ -163,6 +172,7 @@ impl Driver {
             stubs: Stubs::default(),
             settling: Vec::new(),
             upstreams: cells::Upstreams::default(),
+            resting: rests::Resting::default(),
         }
     }
 
@@ -327,6 +337,7 @@ impl Driver {
             told.tell(News::Stalled { at: now, why: None });
         }
         self.schedules_stand(&turn);
+        turn.decisions().iter().for_each(|decision| self.resting.stand(decision));
         if let Some(told) = self.told.as_ref().filter(|_| self.serves()) {
             turn.decisions().iter().for_each(|decision| told.tell_of(decision, &self.world, now));
         }

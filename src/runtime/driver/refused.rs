@@ -46,6 +46,7 @@ fn refuse(message: Message, error: &StoreError) -> Option<Message> {
             let _ = adopt.reply.send(Err(why()));
         }
         Message::Rerun(_, _, reply)
+        | Message::Approve(_, reply)
         | Message::Pause { reply, .. }
         | Message::Refresh { reply, .. }
         | Message::Serve(Serve { reply, .. }) => {
@@ -141,6 +142,7 @@ impl Driver {
         }
         self.pool.lease_lost();
         self.runs.clear();
+        self.resting.clear();
         self.serving = Serving::default();
         // Nothing is left to decide for; a world that cannot be read is empty as well.
         let next = self.store.next_ids().map_or((1, 1), |next| (next.run, next.task_run));
@@ -312,6 +314,7 @@ impl Driver {
                 self.runs.remove(&run);
             }
         }
+        self.recall_rests();
         Ok(())
     }
 }

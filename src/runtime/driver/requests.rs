@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Driver, Waiting};
-use crate::engine::{self, Event, NewRun, RerunWhat, decide};
-use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, ScheduleId};
+use crate::engine::{self, Event, NewRun, RerunWhat, TaskRunRef, Word, decide};
+use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, RunState, ScheduleId};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::{CachedPlan, NewRunRequest, indexes, new_run};
 use crate::runtime::turn::Turn;
@@ -130,12 +130,13 @@ impl Driver {
         now: Instant,
     ) -> Result<Option<RunId>, SessionError> {
         match ask {
-            Ask::Trigger { dag, biz_date, nominal_at, params, only } => {
+            Ask::Trigger { dag, biz_date, nominal_at, params, only, force } => {
                 let asked = NewRunRequest {
                     biz_date,
                     nominal_at,
                     params,
                     only,
+                    force,
                     requested_by: request.requested_by.clone(),
                     ..NewRunRequest::default()
                 };
@@ -172,6 +173,13 @@ impl Driver {
                 }
                 decided.map(|()| Some(run))
             }
+            Ask::Approve { run, task, reject, note } => {
+                let index = indexes(&*self.plan_here(run)?, &[task])?.first().copied();
+                let at = TaskRunRef { run, index: index.unwrap_or(0) };
+                let word = Word { at, reject, note, by: request.requested_by.clone() };
+                self.try_decide(&Event::Approve(word), turn, now).map_err(SessionError::Refused)?;
+                Ok(Some(run))
+            }
             Ask::Pause { dag, schedule } => {
                 let schedules = self.schedules_named(&dag, schedule.as_deref())?;
                 self.pause(&schedules, true, None, turn, now);
@@ -207,11 +215,16 @@ impl Driver {
     }
 
     /// The plan of a run that is driven here.
-    fn plan_here(&self, run: RunId) -> Result<Arc<engine::Plan>, SessionError> {
-        self.runs
-            .get(&run)
-            .map(|driven| Arc::clone(&driven.plan))
-            .ok_or_else(|| SessionError::Refused(format!("run {run} is not live")))
+    fn plan_here(&mut self, run: RunId) -> Result<Arc<engine::Plan>, SessionError> {
+        if let Some(driven) = self.runs.get(&run) {
+            return Ok(Arc::clone(&driven.plan));
+        }
+        let ended = self.store.stored_run(run)?.map(|stored| stored.row.state);
+        let ended = ended.filter(|state| *state != RunState::Running);
+        Err(SessionError::Refused(match ended {
+            Some(state) => format!("run {run} has ended: it is {state}"),
+            None => format!("run {run} is not live"),
+        }))
     }
 
     fn schedules_named(

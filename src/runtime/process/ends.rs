@@ -20,7 +20,7 @@ pub fn done(job: &Job, seen: &Seen, done: Done) -> Finished {
         ..done.record
     };
     let result = done.result.map(|text| text.get().into());
-    Finished { outcome: done.outcome, result, record }
+    Finished { outcome: done.outcome, result, record, not_ready: done.not_ready }
 }
 
 /// The worker ended in the midst of it. That is the handler's own doing, or was done to it: a

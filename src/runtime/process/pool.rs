@@ -25,6 +25,8 @@ const TRIES: u32 = 5;
 const RESERVE: u64 = 5;
 /// How long closing waits for the threads.
 const CLOSE: Duration = Duration::from_secs(10);
+/// Workers beyond those for attempts with slots: else checks of probes would wait for long ones.
+const FOR_CHECKS: u32 = 2;
 /// What a worker that is not needed has to leave in good order.
 const LEAVE: Duration = Duration::from_secs(1);
 
@@ -223,8 +225,12 @@ impl Shared {
             held.is_free().then(|| (held.suits(host), Arc::clone(seat)))
         });
         let best = free.max_by_key(|(suits, _)| *suits);
+        let most = match job.def.is_probe() {
+            true => self.options.workers.saturating_add(FOR_CHECKS),
+            false => self.options.workers,
+        };
         let room = state.seats.iter().filter(|seat| seat.lock().open).count()
-            < usize::try_from(self.options.workers).unwrap_or(usize::MAX);
+            < usize::try_from(most).unwrap_or(usize::MAX);
         let seat = match best {
             Some((suits, seat)) if suits > Suits::No || !room => seat,
             _ if room => match self.open_seat(state, sweep) {

@@ -186,4 +186,7 @@ pub struct Done {
     pub imported: bool,
     /// Why it must not run another attempt.
     pub spoilt: Option<String>,
+    /// The check of a probe said no.
+    #[serde(default)]
+    pub not_ready: bool,
 }

@@ -145,6 +145,7 @@ impl WorkerLine {
             cpu_total_ms,
             imported,
             spoilt,
+            not_ready: finished.not_ready,
         };
         send(&self.socket, &FromWorker::Done(Box::new(done)))
     }

@@ -210,14 +210,14 @@ impl Data {
 fn pool_use(leases: &BTreeMap<TaskRunId, LeaseRow>, pool: &str) -> (u32, u32) {
     leases
         .values()
-        .filter(|lease| lease.pool.as_deref() == Some(pool))
+        .filter(|lease| lease.pool.as_deref() == Some(pool) && lease.slots > 0)
         .fold((0, 0), |(slots, count), lease| (slots + lease.slots, count + 1))
 }
 
 fn check_pools(data: &Data, batch: &Batch, leases: &BTreeMap<TaskRunId, LeaseRow>) -> Checked {
     let mut mine: BTreeMap<&str, u32> = BTreeMap::new();
     for start in &batch.starts {
-        if let Some(pool) = &start.pool {
+        if let Some(pool) = start.pool.as_ref().filter(|_| start.slots > 0) {
             *mine.entry(pool).or_insert(0) += start.slots;
         }
     }

@@ -99,6 +99,7 @@ impl Data {
                 row: row.clone(),
                 task: self.tasks.get(&row.task_id)?.name.clone(),
                 version: self.versions.get(&row.task_version_id)?.number,
+                kind: self.versions.get(&row.task_version_id)?.def.kind.clone(),
             })
         };
         self.rows_of(run).filter_map(view).collect()

@@ -290,6 +290,7 @@ fn finish<'a>(conn: &Connection, ends: impl Iterator<Item = &'a Ended>) -> Done 
             seen.log_uri,
             seen.log_tail,
             seen.params,
+            seen.polls,
             end.task_run_id.0,
             end.attempt_no,
             end.token.0,
@@ -317,7 +318,7 @@ fn drop_leases(conn: &Connection, ids: impl Iterator<Item = TaskRunId>) -> Done 
 fn check_pools(conn: &Connection, starts: &[AttemptStart]) -> Done {
     let mut mine: BTreeMap<&str, i64> = BTreeMap::new();
     for start in starts {
-        if let Some(pool) = &start.pool {
+        if let Some(pool) = start.pool.as_ref().filter(|_| start.slots > 0) {
             *mine.entry(pool).or_insert(0) += i64::from(start.slots);
         }
     }

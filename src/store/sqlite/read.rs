@@ -204,6 +204,7 @@ pub(super) fn task_runs(conn: &Connection, run: RunId) -> Found<Vec<TaskRunView>
             row: rows::task_run(row)?,
             task: row.get(rows::TASK_RUN_COLUMNS)?,
             version: row.get(rows::TASK_RUN_COLUMNS + 1)?,
+            kind: row.get(rows::TASK_RUN_COLUMNS + 2)?,
         })
     })?)
 }

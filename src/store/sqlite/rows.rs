@@ -148,6 +148,7 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptRow> {
             log_uri: row.get(22)?,
             log_tail: row.get(23)?,
             params: row.get(24)?,
+            polls: row.get(25)?,
         },
     })
 }

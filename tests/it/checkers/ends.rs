@@ -1,7 +1,7 @@
 //! When faults stop, everything ends, and the states of the runs say so.
 
-use mainspring::engine::{Verdict, World, edge_verdict};
-use mainspring::model::{RunState, State};
+use mainspring::engine::{PlannedTask, TaskRun, Verdict, World, edge_verdict};
+use mainspring::model::{EdgeKind, RunState, State};
 
 use super::Checker;
 use crate::sim::rows::MemoryRows;
@@ -23,6 +23,44 @@ impl Checker for Ends {
         for run in world.runs() {
             let states: Vec<State> = run.task_runs().iter().map(|t| t.progress.state).collect();
             let has = |state| states.contains(&state);
+            // What waits for something BLOCKED, which is no end, cannot move either.
+            let is_stuck = |index: u32| {
+                run.plan.upstream(index).any(|(up, rule)| {
+                    let upstream = run.task_run(up);
+                    let waits = edge_verdict(rule, upstream.standing()) == Verdict::Waits;
+                    waits && matches!(upstream.progress.state, State::Blocked | State::Pending)
+                })
+            };
+            let gates = run.task_runs().iter().zip(&run.plan.tasks);
+            let awaited = |(t, task): (&TaskRun, &PlannedTask)| {
+                task.def.is_gate() && t.progress.state == State::Running
+            };
+            // A holiday makes no data ready: somebody outside would have to say that it is.
+            let asset = |index: u32| {
+                run.plan.upstream(index).any(|(up, rule)| {
+                    let upstream = run.task_run(up).standing();
+                    rule.kind == EdgeKind::DataReady
+                        && upstream.state == State::Skipped
+                        && edge_verdict(rule, upstream) == Verdict::Waits
+                })
+            };
+            let undeclared = (0u32..)
+                .zip(&states)
+                .any(|(index, state)| *state == State::Pending && asset(index) && !is_stuck(index));
+            let person = gates.clone().any(awaited);
+            if undeclared || person {
+                // Nobody has come yet. What does not wait for that has ended all the same.
+                let waits = |(t, task): (&TaskRun, &PlannedTask)| {
+                    awaited((t, task)) || t.progress.state == State::Pending
+                };
+                let mut open = gates.filter(|(t, _)| t.progress.state.can_move());
+                // Beside what is BLOCKED it counts as stuck itself.
+                let stuck = !person && has(State::Blocked);
+                if !open.all(waits) || run.row.state != RunState::Running && !stuck {
+                    return Err(format!("{:?} with {states:?}", run.row));
+                }
+                continue;
+            }
             let expected = if states.iter().all(|s| matches!(s, State::Success | State::Skipped)) {
                 RunState::Success
             } else if run.cancel_requested
@@ -31,14 +69,6 @@ impl Checker for Ends {
                 RunState::Canceled
             } else {
                 RunState::Failed
-            };
-            // What waits for something BLOCKED, which is no end, cannot move either.
-            let is_stuck = |index: u32| {
-                run.plan.upstream(index).any(|(up, rule)| {
-                    let upstream = run.task_run(up);
-                    let waits = edge_verdict(rule, upstream.standing()) == Verdict::Waits;
-                    waits && matches!(upstream.progress.state, State::Blocked | State::Pending)
-                })
             };
             let open = (0u32..).zip(&states).any(|(index, state)| {
                 state.can_move() && !(*state == State::Pending && is_stuck(index))

@@ -17,21 +17,25 @@ mod ends;
 mod fence;
 mod journal;
 mod level;
+mod not_before;
 mod order;
 mod pauses;
 mod reasons;
+mod rests;
+mod run_on;
 mod single;
 mod slots;
 mod timed;
 mod unique;
 mod upstreams;
 mod watermark;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mainspring::engine::{Decision, Event, Plan, World};
-use mainspring::model::{DagId, Instant, RunId, ScheduleId};
+use mainspring::engine::{Decision, Event, Plan, TaskRunRef, World};
+use mainspring::model::{DagId, Instant, RunId, ScheduleId, TaskDef};
 
 use crate::sim::lives::Life;
 use crate::sim::rows::MemoryRows;
@@ -46,6 +50,13 @@ pub struct Truth {
     pub most: BTreeMap<DagId, u32>,
     /// When this process last looked what is due.
     pub looked: Instant,
+}
+
+impl Truth {
+    /// What a task was meant to be.
+    pub fn task(&self, at: TaskRunRef) -> &TaskDef {
+        &self.plans[&at.run].tasks[at.index as usize].def
+    }
 }
 
 /// One event with what was decided about it.
@@ -84,11 +95,15 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(fence::Fence),
         Box::new(journal::Journal),
         Box::new(level::Level),
+        Box::<not_before::NotBefore>::default(),
         Box::new(order::Order),
+        Box::<rests::Rests>::default(),
+        Box::new(run_on::RunOn),
         Box::<single::Single>::default(),
         Box::new(slots::Slots),
         Box::<unique::Unique>::default(),
         Box::new(upstreams::Upstreams),
+        Box::new(words::Words),
     ]
 }
 

@@ -19,7 +19,9 @@ impl Checker for Order {
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
         let mut last: BTreeMap<Option<&str>, Key> = BTreeMap::new();
-        for start in &step.decision.starts {
+        // What needs no slot stands in no queue.
+        let queued = |at: TaskRunRef| step.truth.task(at).slots() > 0;
+        for start in step.decision.starts.iter().filter(|start| queued(start.at)) {
             let (pool, key) = place(step, start.at);
             if last.insert(pool, key).is_some_and(|before| before >= key) {
                 return Err(format!("{key:?} started out of order"));
@@ -30,8 +32,10 @@ impl Checker for Order {
         }
         for run in step.world.runs().filter(|run| run.count(State::Ready) > 0) {
             for (task_run, index) in run.task_runs().iter().zip(0..) {
-                if task_run.progress.state == State::Ready && task_run.live.is_none() {
-                    let (pool, key) = place(step, TaskRunRef { run: run.row.id, index });
+                let at = TaskRunRef { run: run.row.id, index };
+                let waits = task_run.progress.state == State::Ready && task_run.live.is_none();
+                if waits && queued(at) {
+                    let (pool, key) = place(step, at);
                     if last.get(&pool).is_some_and(|last| *last > key) {
                         return Err(format!("{key:?} was overtaken by {last:?}"));
                     }

@@ -42,7 +42,9 @@ impl Checker for Single {
         }
         for at in &step.decision.releases {
             let told = match step.event {
-                Event::AttemptReleased { .. } | Event::NodeLost { .. } => true,
+                Event::AttemptReleased { .. } | Event::NotReady { .. } | Event::NodeLost { .. } => {
+                    true
+                }
                 Event::AttemptEnded(report) => report.released,
                 _ => false,
             };

@@ -20,15 +20,17 @@ impl Checker for Slots {
         for run in step.world.runs() {
             let tasks = &step.truth.plans[&run.row.id].tasks;
             for (task_run, task) in run.task_runs().iter().zip(tasks) {
-                if task_run.live.is_some() {
+                if task_run.live.is_some() && task.def.slots() > 0 {
                     let (slots, holders) = held.entry(&task.def.policy.pool).or_default();
-                    (*slots, *holders) = (*slots + task.def.policy.slots, *holders + 1);
+                    (*slots, *holders) = (*slots + task.def.slots(), *holders + 1);
                 }
             }
         }
         for start in &step.decision.starts {
-            let (slots, holders) = held[&start.attempt.pool];
             let there_are = step.truth.pools[&start.attempt.pool];
+            // What needs none adds to nothing; see `rests`.
+            let needs = step.truth.task(start.at).slots() > 0;
+            let (slots, holders) = if needs { held[&start.attempt.pool] } else { (0, 0) };
             if slots > there_are && holders > 1 || there_are == 0 {
                 return Err(format!("{slots} of {there_are} in {:?}", start.attempt.pool));
             }

@@ -1,20 +1,20 @@
 //! Rules in text: a world, what happens, and what is to be seen then.
 //!
 //! A world is one task a line: `name <- upstreams : policy`. An upstream with `?` is a COMPLETED
-//! edge, with `~` a WEAK one. Events are those of [`Bench::happen`]; after each of them what is
+//! edge, with `~` a WEAK one. `probe=1000` as a policy makes a probe of it, `gate` a gate. Events are those of [`Bench::happen`]; after each of them what is
 //! ready is started. What is expected is one word a task: `a=RETRY_WAIT#2(EXIT_1)`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring::engine::{
-    Decision, EdgeRule, Event, NewRun, Plan, PlannedTask, Report, RerunWhat, TaskRunRef, World,
-    apply, decide, explain,
+    Decision, EdgeRule, Effect, Event, NewRun, Plan, PlannedTask, Report, RerunWhat, TaskRunRef,
+    Word, World, apply, decide, explain,
 };
 use mainspring::graph::Graph;
 use mainspring::model::{
-    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, NodeId, Outcome, RunId, TaskDef,
-    TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
+    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, NodeId, Outcome, RunDays, RunId, RunOn,
+    TaskDef, TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
 };
 
 use crate::sim::rows::MemoryRows;
@@ -30,6 +30,8 @@ pub struct Bench {
     pub last: Decision,
     /// Seconds since START at which attempts of each task started.
     pub started: BTreeMap<String, Vec<i64>>,
+    /// Seconds since START at which something was called for each task: polls too.
+    pub called: BTreeMap<String, Vec<i64>>,
     tokens: BTreeMap<(u32, u32), Token>,
     refused: Vec<String>,
     slots: u32,
@@ -52,6 +54,12 @@ pub fn task(name: &str, policy: TaskPolicy) -> PlannedTask {
     let def: TaskDef = serde_json::from_value(text).unwrap();
     let (task_id, version_id) = (TaskId(1), TaskVersionId(1));
     PlannedTask { task_id, version_id, def: Arc::new(def), enabled: true }
+}
+
+/// The same task as one of another type.
+pub fn of_kind(task: PlannedTask, kind: &str, poll_ms: Option<i64>) -> PlannedTask {
+    let def = TaskDef { kind: kind.into(), poll_ms, ..(*task.def).clone() };
+    PlannedTask { def: Arc::new(def), ..task }
 }
 
 pub fn plan(tasks: Vec<PlannedTask>, edges: &[(u32, u32)], kinds: Vec<EdgeKind>) -> Arc<Plan> {
@@ -108,7 +116,15 @@ fn parse(text: &str) -> (Arc<Plan>, Vec<String>) {
             edges.push((names.iter().position(|name| name == up).unwrap() as u32, index));
             kinds.push(kind);
         }
-        tasks.push(task(&names[index as usize], parse_policy(policy)));
+        let made = task(&names[index as usize], parse_policy(policy));
+        let probe = policy.split_whitespace().find_map(|word| word.strip_prefix("probe="));
+        tasks.push(match probe {
+            Some(ms) => of_kind(made, "probe", Some(ms.parse().unwrap())),
+            None if policy.split_whitespace().any(|word| word == "gate") => {
+                of_kind(made, "gate", None)
+            }
+            None => made,
+        });
     }
     (plan(tasks, &edges, kinds), names)
 }
@@ -134,6 +150,12 @@ fn parse_policy(text: &str) -> TaskPolicy {
             "prio" => policy.priority = number() as u8,
             "slots" => policy.slots = number() as u32,
             "pool" => policy.pool = Some(value.into()),
+            "after" => policy.not_before = Some(value.replace('_', " ").parse().unwrap()),
+            "days" | "bizdays" => {
+                let days = RunDays::Rule(value.replace('_', " "));
+                policy.run_on = Some(RunOn { days, biz_date: key == "bizdays" });
+            }
+            "probe" | "gate" => {}
             other => panic!("no policy {other}"),
         }
     }
@@ -161,6 +183,7 @@ impl Bench {
             names,
             last: Decision::default(),
             started: BTreeMap::new(),
+            called: BTreeMap::new(),
             tokens: BTreeMap::new(),
             refused: Vec::new(),
             slots,
@@ -191,6 +214,12 @@ impl Bench {
                     let name = self.names[start.at.index as usize].clone();
                     self.started.entry(name).or_default().push((self.now - START) / 1_000_000);
                 }
+                for effect in &decision.effects {
+                    if let Effect::Start(at, _) | Effect::Poll(at, _) = effect {
+                        let name = self.names[at.index as usize].clone();
+                        self.called.entry(name).or_default().push((self.now - START) / 1_000_000);
+                    }
+                }
                 self.last = decision;
             }
             Err(refusal) => self.refused.push(refusal.to_string()),
@@ -206,7 +235,8 @@ impl Bench {
     }
 
     /// `+5` seconds pass with a tick at each timer; `a ok`, `a fail CODE`, `a lost`, `a timeout`,
-    /// `a hung` (failed, thread still runs), `a released`, `a ok#1` (as attempt 1); `cancel [a]`,
+    /// `a hung` (failed, thread still runs), `a released`, `a ok#1` (as attempt 1), `a no` (a probe
+    /// is not ready); `approve a`, `reject a`; `cancel [a]`,
     /// `rerun failed`, `rerun a`, `rerun a+`, `interrupt`, `nodelost`, `crash`.
     pub fn happen(&mut self, text: &str) {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -230,6 +260,15 @@ impl Bench {
                 };
                 self.event(&Event::Rerun { run, what });
             }
+            [word @ ("approve" | "reject"), name] => {
+                self.event(&Event::Approve(Word {
+                    at: self.at(name),
+                    reject: word == "reject",
+                    note: Some("fine".into()),
+                    by: Some("ann".into()),
+                }));
+            }
+            ["drain"] => self.event(&Event::Drain),
             ["interrupt"] => self.event(&Event::Interrupt { grace_ms: 1_000 }),
             ["nodelost"] => self.event(&Event::NodeLost { node: NodeId(self.node) }),
             ["crash"] => {
@@ -262,6 +301,9 @@ impl Bench {
         let token = self.tokens[&(at.index, attempt_no)];
         if what == "released" {
             return self.event(&Event::AttemptReleased { at, attempt_no, token });
+        }
+        if what == "no" {
+            return self.event(&Event::NotReady { at, attempt_no, token });
         }
         let outcome = match what {
             "ok" => Outcome::Success,

@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod blocking;
+mod conditions;
 mod explaining;
 mod firing;
 mod large;
@@ -11,3 +12,4 @@ mod retries;
 mod stops;
 mod texts;
 mod versions;
+mod waiting;

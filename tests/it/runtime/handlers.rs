@@ -88,6 +88,7 @@ impl Host {
 /// A success.
 pub fn returned(result: Option<&str>) -> Finished {
     Finished {
+        not_ready: false,
         outcome: Outcome::Success,
         result: result.map(Into::into),
         record: AttemptRecord::default(),

@@ -9,6 +9,7 @@ mod pools;
 #[cfg(unix)]
 mod processes;
 mod render;
+mod rests;
 mod retry;
 mod serving;
 mod takeover;

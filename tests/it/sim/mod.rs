@@ -13,6 +13,7 @@ pub mod rows;
 mod seed;
 mod story;
 
+pub use seed::DAYS;
 use story::{Fault, Story};
 
 /// Seeds that found something once; told first. A change to what seeds make changes their story,

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use mainspring::engine::{EdgeRule, Event};
-use mainspring::model::EdgeKind;
+use mainspring::engine::{EdgeRule, Event, Plan, Report};
+use mainspring::model::{AttemptRecord, EdgeKind, Outcome, TaskDef};
 
 use super::story::{Fault, Story, altered};
 
@@ -25,19 +25,52 @@ pub fn plant(story: &Story, event: &Event) -> Event {
                 altered(&new.plan, |plan| plan.rules.fill(EdgeRule::of_kind(EdgeKind::Weak)));
         }
         (Fault::NoRetryBudget, Event::CreateRun(new)) => {
-            new.plan = altered(&new.plan, |plan| {
-                for task in &mut plan.tasks {
-                    let mut def = (*task.def).clone();
-                    def.policy.max_attempts = Some(1_000);
-                    task.def = Arc::new(def);
+            new.plan = with_defs(&new.plan, |def| def.policy.max_attempts = Some(1_000));
+        }
+        (Fault::RestsInASlot, Event::CreateRun(new)) => {
+            new.plan = with_defs(&new.plan, |def| {
+                if def.rests() {
+                    def.kind = "python".to_owned();
                 }
             });
+        }
+        (Fault::NoIsALoss, Event::NotReady { at, attempt_no, token }) => {
+            let (at, attempt_no, token) = (*at, *attempt_no, *token);
+            given = Event::AttemptEnded(Report {
+                at,
+                attempt_no,
+                token,
+                outcome: Outcome::Lost,
+                result: None,
+                result_uri: None,
+                record: AttemptRecord::default(),
+                released: true,
+                texts: None,
+            });
+        }
+        (Fault::WrongWord, Event::Approve(word)) => word.reject = !word.reject,
+        (Fault::NoNotBefore, Event::CreateRun(new)) => {
+            new.plan = with_defs(&new.plan, |def| def.policy.not_before = None);
+        }
+        (Fault::NoRunOn, Event::CreateRun(new)) => {
+            new.plan = with_defs(&new.plan, |def| def.policy.run_on = None);
         }
         // The engine hears of the cancel of something else.
         (Fault::NoCancel, Event::Cancel { only, .. }) => *only = Some(Vec::new()),
         _ => {}
     }
     given
+}
+
+/// A plan whose tasks say something else than was meant.
+fn with_defs(plan: &Plan, change: impl Fn(&mut TaskDef)) -> Arc<Plan> {
+    altered(plan, |plan| {
+        for task in &mut plan.tasks {
+            let mut def = (*task.def).clone();
+            change(&mut def);
+            task.def = Arc::new(def);
+        }
+    })
 }
 
 fn caught_by(fault: Fault, checker: &str) {
@@ -52,4 +85,9 @@ fn each_planted_fault_is_caught_by_its_checker() {
     caught_by(Fault::NoUpstreamCheck, "upstreams");
     caught_by(Fault::NoRetryBudget, "budget");
     caught_by(Fault::NoCancel, "canceled");
+    caught_by(Fault::RestsInASlot, "rests");
+    caught_by(Fault::NoIsALoss, "rests");
+    caught_by(Fault::WrongWord, "words");
+    caught_by(Fault::NoNotBefore, "not_before");
+    caught_by(Fault::NoRunOn, "run_on");
 }

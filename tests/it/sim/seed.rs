@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use mainspring::engine::Plan;
-use mainspring::model::{Backoff, EdgeKind, TaskPolicy};
+use mainspring::model::{Backoff, EdgeKind, NotBefore, RunDays, RunOn, TaskPolicy};
 
 use super::rng::Rng;
-use crate::engine::bench::{plan, task};
+use crate::engine::bench::{of_kind, plan, task};
 
 /// Rates in thousandths; a kind of fault that is off in this world has 0.
 pub struct Rates {
@@ -54,7 +54,12 @@ pub fn random_plan(rng: &mut Rng) -> Arc<Plan> {
     let mut tasks = Vec::new();
     let (mut edges, mut kinds) = (Vec::new(), Vec::new());
     for index in 0..count as u32 {
-        tasks.push(task(&format!("t{index}"), policy(rng)));
+        let made = task(&format!("t{index}"), policy(rng));
+        tasks.push(match rng.below(100) {
+            0..8 => of_kind(made, "gate", None),
+            8..18 => of_kind(made, "probe", Some(500 + rng.below(6) as i64 * 500)),
+            _ => made,
+        });
         let wanted = rng.below(4).min(u64::from(index));
         let mut ups: Vec<u32> = (0..wanted).map(|_| rng.below(u64::from(index)) as u32).collect();
         ups.sort_unstable();
@@ -66,6 +71,35 @@ pub fn random_plan(rng: &mut Rng) -> Arc<Plan> {
         }
     }
     plan(tasks, &edges, kinds)
+}
+
+/// Days by text, of the business date or not, and whether a run of these worlds is on one of
+/// them: all are for Monday, 1970-01-12, and their business date is the Sunday before.
+pub const DAYS: &[(&str, bool, bool)] = &[
+    ("weekdays", false, true),
+    ("weekends", false, false),
+    ("MON,WED", false, true),
+    ("TUE", false, false),
+    ("12", false, true),
+    ("1,15", false, false),
+    ("46 * * * *", false, true),
+    ("47 * * * *", false, false),
+    ("weekends", true, true),
+    ("weekdays", true, false),
+    ("11", true, true),
+    ("last day of month", true, false),
+];
+
+/// A time of day near to the instant of the runs, by one of the clocks of these worlds.
+fn not_before(rng: &mut Rng) -> NotBefore {
+    let hour = *rng.pick(&[13, 21]);
+    let second = hour * 3_600 + 46 * 60 + 30 + rng.below(30) as u32;
+    NotBefore { days: if rng.chance(50) { 1 } else { 0 }, second }
+}
+
+fn run_on(rng: &mut Rng) -> RunOn {
+    let (text, biz_date, _) = *rng.pick(DAYS);
+    RunOn { days: RunDays::Rule(text.into()), biz_date }
 }
 
 fn policy(rng: &mut Rng) -> TaskPolicy {
@@ -84,6 +118,8 @@ fn policy(rng: &mut Rng) -> TaskPolicy {
         priority: rng.below(10) as u8,
         pool: rng.chance(400).then(|| "p".into()),
         slots: if rng.chance(100) { 1 + rng.below(6) as u32 } else { 1 },
+        not_before: rng.chance(150).then(|| not_before(rng)),
+        run_on: rng.chance(100).then(|| run_on(rng)),
         ..TaskPolicy::default()
     }
 }

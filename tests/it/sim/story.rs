@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mainspring::engine::{
-    Effect, Event, NewRun, Plan, Report, RerunWhat, TaskRunRef, World, apply, decide,
+    Effect, Event, NewRun, Plan, Report, RerunWhat, TaskRunRef, Word, World, apply, decide,
 };
 use mainspring::model::{
-    AttemptRecord, AttemptStart, Instant, NodeId, Outcome, RunId, State, StopReason, Token,
+    AttemptRecord, AttemptStart, Instant, NodeId, Outcome, RunId, State, StopReason, Token, Trigger,
 };
 
 use super::rng::Rng;
@@ -26,6 +26,11 @@ pub enum Fault {
     NoUpstreamCheck,
     NoRetryBudget,
     NoCancel,
+    RestsInASlot,
+    NoIsALoss,
+    WrongWord,
+    NoNotBefore,
+    NoRunOn,
 }
 
 pub struct Told {
@@ -109,6 +114,9 @@ impl Story {
             let mut new = new_run(&plan);
             new.timed = self.rng.chance(700);
             new.nominal_at = START + nth as i64 * 1_000_000;
+            new.trigger = *self.rng.pick(&[Trigger::Schedule, Trigger::Manual, Trigger::Catchup]);
+            new.timezone = (*self.rng.pick(&["UTC", "UTC", "Asia/Shanghai"])).into();
+            new.force = self.rng.chance(100);
             if self.rng.chance(100) {
                 let count = plan.tasks.len() as u64;
                 new.only = Some((0..1 + count / 2).map(|_| self.rng.below(count) as u32).collect());
@@ -180,6 +188,11 @@ impl Story {
             };
             self.happen(Event::Rerun { run, what })?;
         }
+        if self.rng.chance(self.rates.cancel) {
+            let at = TaskRunRef { run, index: self.rng.below(u64::from(count)) as u32 };
+            let reject = self.rng.chance(300);
+            self.happen(Event::Approve(Word { at, reject, note: None, by: None }))?;
+        }
         if self.rng.chance(self.rates.resize) {
             let pool = self.rng.chance(500).then(|| "p".to_owned());
             let slots = 1 + self.rng.below(6) as u32;
@@ -199,11 +212,22 @@ impl Story {
     fn crash(&mut self) -> Result<(), String> {
         let lost = NodeId(self.node);
         self.node += 1;
+        // The checks of probes go with the process that called them, and answer nobody else.
+        let truth = &self.truth;
+        self.agenda.retain(|_, event| match event {
+            Event::NotReady { .. } => false,
+            Event::AttemptEnded(report) => !truth.task(report.at).is_probe(),
+            _ => true,
+        });
         self.world = self.rows.world(0, NodeId(self.node));
         for (pool, slots) in self.truth.pools.clone() {
             self.happen(Event::PoolSized { pool, slots })?;
         }
-        self.happen(Event::NodeLost { node: lost })
+        // What rests goes on under the lease of a node before the last one.
+        let leases = self.rows.runs.values().flat_map(|stored| stored.leases.values());
+        let mut nodes: BTreeSet<NodeId> = leases.map(|lease| lease.node_id).collect();
+        nodes.insert(lost);
+        nodes.into_iter().try_for_each(|node| self.happen(Event::NodeLost { node }))
     }
 
     /// An event, and then whoever may start.
@@ -251,7 +275,13 @@ impl Story {
         }
         for effect in decision.effects {
             match effect {
-                Effect::Start(at, attempt) => self.work(at, &attempt),
+                Effect::Start(at, attempt) | Effect::Poll(at, attempt) => {
+                    match self.truth.task(at) {
+                        task if task.is_gate() => self.somebody_answers(at),
+                        task if task.is_probe() => self.check(at, &attempt),
+                        _ => self.work(at, &attempt),
+                    }
+                }
                 Effect::Stop { at, attempt_no, token, reason, grace_ms } => {
                     self.asked_to_stop(at, attempt_no, token, reason, grace_ms);
                 }
@@ -259,6 +289,27 @@ impl Story {
             }
         }
         Ok(())
+    }
+
+    /// A worker calls the check of a probe.
+    fn check(&mut self, at: TaskRunRef, attempt: &AttemptStart) {
+        if !self.rng.chance(600) {
+            return self.work(at, attempt);
+        }
+        let (attempt_no, token) = (attempt.attempt_no, attempt.token);
+        let millis = 20 + self.rng.below(1_500) as i64;
+        if self.quiet || !self.rng.chance(self.rates.silent) {
+            self.later(millis, Event::NotReady { at, attempt_no, token });
+        }
+    }
+
+    /// Somebody speaks at a gate sooner or later, or never.
+    fn somebody_answers(&mut self, at: TaskRunRef) {
+        if self.rng.chance(700) {
+            let millis = self.rng.below(20_000) as i64;
+            let reject = self.rng.chance(300);
+            self.later(millis, Event::Approve(Word { at, reject, note: None, by: None }));
+        }
     }
 
     /// A worker takes an attempt: how will it end?

@@ -52,6 +52,7 @@ suite! {
     guards::an_attempt_ends_once_and_with_its_token,
     guards::a_refused_batch_writes_nothing,
     guards::a_pool_is_never_overfull,
+    guards::what_takes_no_slot_is_in_no_pools_way,
     guards::a_run_that_changed_is_refused,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,

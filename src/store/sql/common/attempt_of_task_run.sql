@@ -4,7 +4,7 @@ SELECT
     attempt_lease.pool, attempt.outcome, attempt.finished_at, attempt.duration_ms, attempt.cpu_ms,
     attempt.max_rss_kb, attempt.pid, attempt.exit_code, attempt.signal, attempt.error_code,
     attempt.error_type, attempt.error, attempt.traceback, attempt.log_uri, attempt.log_tail,
-    attempt.params
+    attempt.params, attempt.polls
 FROM attempt
 LEFT JOIN attempt_lease
     ON attempt_lease.task_run_id = attempt.task_run_id

@@ -156,6 +156,25 @@ pub fn a_pool_is_never_overfull(store: &mut dyn Store) {
     start(2, 5).unwrap();
 }
 
+/// A probe or a gate: it may begin where all slots are taken, and beside what is wider than the pool.
+pub fn what_takes_no_slot_is_in_no_pools_way(store: &mut dyn Store) {
+    let mut desk = Desk::open(store);
+    desk.store.set_pool("db", 1, at(0)).unwrap();
+    let mut run = desk.create(0);
+    let mut start = |index: usize, slots| {
+        let mut batch = desk.batch();
+        desk.start(&mut batch, &mut run, index, 5);
+        batch.starts[0].slots = slots;
+        batch.starts[0].pool = Some("db".into());
+        desk.store.commit(&batch)
+    };
+    start(0, 0).unwrap();
+    start(1, 5).unwrap();
+    start(2, 0).unwrap();
+    assert_eq!(desk.store.pools().unwrap()["db"], (1, 5));
+    assert!(desk.store.verify().unwrap().iter().all(|found| found.invariant != "O2"));
+}
+
 pub fn a_run_that_changed_is_refused(store: &mut dyn Store) {
     let mut desk = Desk::open(store);
     let run = desk.create(0);
