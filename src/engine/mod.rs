@@ -14,6 +14,7 @@ mod edges;
 mod event;
 mod explain;
 mod fill;
+mod items;
 mod moment;
 mod plan;
 mod preview;
@@ -27,8 +28,8 @@ mod versions;
 mod world;
 
 pub use action::{
-    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, ScheduleMove, Start,
-    TaskRunRef,
+    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, NewItems, PlanRef, RunMove,
+    ScheduleMove, Start, TaskRunRef,
 };
 pub use apply::{Broken, apply};
 pub use cell::{Absence, CellAt, CellKey, Found, Known, Why};
@@ -40,6 +41,7 @@ pub use edges::{
 pub use event::{Event, NewRun, Report, RerunWhat, Stop};
 pub use explain::{Explanation, Reason, explain};
 pub use fill::{Filled, Filling, MASK, Times, fill};
+pub use items::{Gathering, Items, Kept, NoList, Place, items_of};
 pub use moment::{Asked, Moment, When, entry, rule};
 pub use plan::{Across, DATA, Plan, PlannedTask, READY};
 pub use preview::{Preview, PreviewText, preview};

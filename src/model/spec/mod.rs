@@ -7,6 +7,7 @@
 
 mod dag;
 mod edges;
+mod map;
 mod policy;
 mod reader;
 mod schedule;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Driver, Message, Waiting};
-use crate::engine::{Effect, Report, TaskRunRef, results_asked};
+use crate::engine::{Effect, Kept, Place, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
 use crate::runtime::crash;
-use crate::runtime::executor::{Executor as _, Input, Job, Stoppable};
+use crate::runtime::executor::{Executor as _, Input, Job, JobItem, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -25,13 +25,8 @@ impl Driver {
                         *count = found.count(*state);
                     }
                 }
-                status.running = driven
-                    .live
-                    .iter()
-                    .take(8)
-                    .filter_map(|index| found.plan.tasks.get(*index as usize))
-                    .map(|task| task.def.name.clone())
-                    .collect();
+                status.running =
+                    driven.live.iter().take(8).map(|index| found.name(*index)).collect();
             });
         }
         for (reply, run) in waiting.made {
@@ -92,7 +87,7 @@ impl Driver {
     /// The job of an attempt; none where nothing has to be called.
     fn start(&mut self, at: TaskRunRef, attempt: AttemptStart) -> Option<Job> {
         let (driven, run) = (self.runs.get(&at.run)?, self.world.run(at.run)?);
-        let task = driven.plan.tasks.get(at.index as usize)?;
+        let (task, planned) = (run.task(at.index)?, run.planned(at.index));
         if !self.stubs.is_empty() {
             let key = format!("{}.{}", run.row.dag, task.def.name);
             if let Some(stub) = self.stubs.plan.of(&key).cloned() {
@@ -118,14 +113,14 @@ impl Driver {
             let found = driven
                 .plan
                 .graph
-                .upstream(at.index)
+                .upstream(planned)
                 .iter()
                 .find(|index| driven.plan.tasks[**index as usize].def.name == upstream);
             match found.map(|index| &run.task_run(*index).progress) {
-                Some(progress) => match (&progress.result, &progress.result_uri) {
-                    (Some(text), _) => Input::Text(Arc::clone(text)),
-                    (None, Some(uri)) => Input::File(uri.clone()),
-                    (None, None) => Input::Nothing,
+                Some(progress) => match Kept::result(progress) {
+                    Kept::Text(text) => Input::Text(text),
+                    Kept::File(uri) => Input::File(uri),
+                    Kept::Nothing => Input::Nothing,
                 },
                 None => Input::Nothing,
             }
@@ -134,16 +129,24 @@ impl Driver {
         let asked = results_asked(&driven.info.dag, &task.def).into_iter();
         let texts =
             Texts::of(&task.def, asked.map(|name| (name.clone(), result_of(&name))).collect());
+        let task_run = run.get(at.index)?;
+        let item = match (&task_run.place, &task_run.progress.item) {
+            (Place::Item { map_index, .. }, Some(text)) => {
+                Some(JobItem { map_index: *map_index, text: Arc::clone(text) })
+            }
+            _ => None,
+        };
         let log =
             LogSink::new(&self.files, &self.clock, at.run, attempt.task_run_id, attempt.attempt_no);
         Some(Job {
             at,
             attempt,
-            def: Arc::clone(&task.def),
+            def: Arc::clone(driven.light.get(&planned).unwrap_or(&task.def)),
             run: Arc::clone(&driven.info),
+            item,
             inputs: inputs.collect(),
             texts,
-            host: Arc::clone(driven.earlier.get(&at.index).unwrap_or(&driven.host)),
+            host: Arc::clone(driven.earlier.get(&planned).unwrap_or(&driven.host)),
             log: Arc::new(log),
             clock: self.clock.clone(),
             stoppable: Stoppable::default(),

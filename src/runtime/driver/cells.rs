@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::Driver;
 use crate::engine::{
-    Absence, CellAt, CellKey, DATA, Event, Found, Known, Origin, Plan, READY, Report, Texts,
-    Upstream,
+    Absence, CellAt, CellKey, DATA, Event, Found, Known, Origin, Plan, READY, Report, TaskRunRef,
+    Texts, Upstream,
 };
 use crate::model::{ASSET, Instant, Outcome, State};
 use crate::runtime::output::{result_head, stdout_head};
@@ -170,6 +170,12 @@ impl Driver {
             }));
         }
         report
+    }
+
+    /// The beginning of a result in a file, where an edge looks at it.
+    pub(super) fn texts_of_result(&self, at: TaskRunRef, uri: &str) -> Option<Box<Texts>> {
+        let texts = || Texts { result: result_head(Path::new(uri)), stdout: None };
+        self.world.is_matched(at).then(|| Box::new(texts()))
     }
 
     /// Before a run is loaded: the beginning of the output of what has succeeded in it, where an

@@ -27,6 +27,7 @@ impl Driver {
             && self.instant.is_empty()
             && self.held.is_empty()
             && !self.world.has_ready()
+            && self.world.next_gathering().is_none()
             && self.next_wake().is_none_or(|wake| wake > now)
     }
 

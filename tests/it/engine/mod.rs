@@ -5,6 +5,7 @@ mod blocking;
 mod explaining;
 mod firing;
 mod large;
+mod mapping;
 mod moments;
 mod queue;
 mod retries;
