@@ -17,6 +17,7 @@ mod ends;
 mod fence;
 mod journal;
 mod level;
+mod mapping;
 mod order;
 mod pauses;
 mod reasons;
@@ -30,8 +31,8 @@ mod watermark;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mainspring::engine::{Decision, Event, Plan, World};
-use mainspring::model::{DagId, Instant, RunId, ScheduleId};
+use mainspring::engine::{Decision, Event, Plan, TaskRunRef, World};
+use mainspring::model::{DagId, Instant, RunId, ScheduleId, TaskDef};
 
 use crate::sim::lives::Life;
 use crate::sim::rows::MemoryRows;
@@ -59,6 +60,14 @@ pub struct Step<'a> {
     pub truth: &'a Truth,
 }
 
+impl<'a> Step<'a> {
+    /// The task of a task run, as it was meant.
+    pub fn task(&self, at: TaskRunRef) -> &'a TaskDef {
+        let index = self.world.run(at.run).unwrap().planned(at.index);
+        &self.truth.plans[&at.run].tasks[index as usize].def
+    }
+}
+
 pub trait Checker {
     fn name(&self) -> &'static str;
 
@@ -84,6 +93,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(fence::Fence),
         Box::new(journal::Journal),
         Box::new(level::Level),
+        Box::<mapping::Mapping>::default(),
         Box::new(order::Order),
         Box::<single::Single>::default(),
         Box::new(slots::Slots),

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use mainspring::engine::TaskRunRef;
+
 use super::{Checker, Step};
 
 pub struct Slots;
@@ -18,15 +20,15 @@ impl Checker for Slots {
         }
         let mut held: BTreeMap<&Option<String>, (u32, u32)> = BTreeMap::new();
         for run in step.world.runs() {
-            let tasks = &step.truth.plans[&run.row.id].tasks;
-            for (task_run, task) in run.task_runs().iter().zip(tasks) {
+            for (task_run, index) in run.task_runs().iter().zip(0..) {
                 if task_run.live.is_some() {
-                    let (slots, holders) = held.entry(&task.def.policy.pool).or_default();
-                    (*slots, *holders) = (*slots + task.def.policy.slots, *holders + 1);
+                    let policy = &step.task(TaskRunRef { run: run.row.id, index }).policy;
+                    let (slots, holders) = held.entry(&policy.pool).or_default();
+                    (*slots, *holders) = (*slots + policy.slots, *holders + 1);
                 }
             }
         }
-        for start in &step.decision.starts {
+        for start in step.decision.starts.iter().filter(|start| start.attempt.slots > 0) {
             let (slots, holders) = held[&start.attempt.pool];
             let there_are = step.truth.pools[&start.attempt.pool];
             if slots > there_are && holders > 1 || there_are == 0 {

@@ -14,7 +14,7 @@ use super::rng::Rng;
 use super::rows::MemoryRows;
 use super::seed::{Rates, random_plan};
 use crate::checkers::{Checker, Step, Truth, all};
-use crate::engine::bench::{START, new_run};
+use crate::engine::bench::{START, gathered, new_run};
 
 /// A rule that is taken away, to see that its checker notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub enum Fault {
     NoUpstreamCheck,
     NoRetryBudget,
     NoCancel,
+    NoItemLimit,
+    LostItem,
+    ResultsAskew,
 }
 
 pub struct Told {
@@ -161,7 +164,7 @@ impl Story {
 
     fn somebody_interferes(&mut self) -> Result<(), String> {
         let runs: Vec<(RunId, u32)> =
-            self.world.runs().map(|run| (run.row.id, run.row.task_count)).collect();
+            self.world.runs().map(|run| (run.row.id, run.task_runs().len() as u32)).collect();
         if runs.is_empty() {
             return Ok(());
         }
@@ -209,6 +212,9 @@ impl Story {
     /// An event, and then whoever may start.
     fn happen(&mut self, event: Event) -> Result<(), String> {
         self.step(event)?;
+        while let Some(event) = gathered(&self.world).filter(|_| !self.died) {
+            self.step(event)?;
+        }
         while self.world.has_ready() && !self.died {
             self.step(Event::Dispatch)?;
         }
@@ -279,7 +285,12 @@ impl Story {
         };
         let code = *self.rng.pick(&["X", "Y", "RESULT"]);
         let released = !self.rng.chance(hung);
-        let report = report(at, attempt.attempt_no, attempt.token, outcome, code, released);
+        let mut report = report(at, attempt.attempt_no, attempt.token, outcome, code, released);
+        if outcome == Outcome::Success && !self.rng.chance(100) {
+            // What is mapped over it has so many items.
+            let list: Vec<u64> = (0..self.rng.below(5)).map(|_| self.rng.below(9)).collect();
+            report.result = Some(format!("{list:?}").into());
+        }
         if self.rng.chance(twice) {
             let mut other = report.clone();
             other.outcome = *self.rng.pick(&[Outcome::Success, Outcome::Failed, Outcome::Lost]);
