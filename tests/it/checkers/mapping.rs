@@ -34,9 +34,11 @@ impl Checker for Mapping {
                 self.check(run, at).map_err(|wrong| format!("{}: {wrong}", run.name(index)))?;
                 let limit = step.task(at).map.as_ref().and_then(|map| map.max_active);
                 let live = run.listed(index).filter(|(_, item)| item.live.is_some()).count();
-                let begins = step.decision.starts.iter().any(|start| {
-                    start.at.run == id && run.planned(start.at.index) == index
-                });
+                let begins = step
+                    .decision
+                    .starts
+                    .iter()
+                    .any(|start| start.at.run == id && run.planned(start.at.index) == index);
                 if begins && limit.is_some_and(|limit| live > limit as usize) {
                     return Err(format!("{live} items of {} at once: {limit:?}", run.name(index)));
                 }
@@ -51,7 +53,9 @@ impl Checker for Mapping {
             for index in 0..run.task_runs().len() as u32 {
                 let row = &stored.task_runs[&run.task_run(index).id];
                 let item = matches!(run.task_run(index).place, Place::Item { .. });
-                if item != row.progress.item.is_some() || (row.map_index < 0) != run.items(index).is_some() {
+                if item != row.progress.item.is_some()
+                    || (row.map_index < 0) != run.items(index).is_some()
+                {
                     return Err(format!("{row:?} is not what {} is", run.name(index)));
                 }
             }

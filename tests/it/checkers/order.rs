@@ -33,7 +33,8 @@ impl Checker for Order {
             for (task_run, index) in run.task_runs().iter().zip(0..) {
                 let at = TaskRunRef { run: run.row.id, index };
                 // Items beyond the limit of their mapping may be overtaken: that is a checker's own.
-                let limited = step.task(at).map.as_ref().is_some_and(|map| map.max_active.is_some());
+                let limited =
+                    step.task(at).map.as_ref().is_some_and(|map| map.max_active.is_some());
                 let mapped = run.items(index).is_some();
                 let waits = task_run.progress.state == State::Ready && task_run.live.is_none();
                 if waits && !limited && !mapped {

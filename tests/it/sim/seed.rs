@@ -75,7 +75,11 @@ pub fn random_plan(rng: &mut Rng) -> Arc<Plan> {
             let rare = [EdgeKind::Completed, EdgeKind::Weak, EdgeKind::DataReady];
             let listing = tasks.last().and_then(|task| task.def.map.as_ref());
             let listing = listing.is_some_and(|map| map.over == Over::Result(format!("t{up}")));
-            kinds.push(if !listing && rng.chance(200) { *rng.pick(&rare) } else { EdgeKind::Success });
+            kinds.push(if !listing && rng.chance(200) {
+                *rng.pick(&rare)
+            } else {
+                EdgeKind::Success
+            });
         }
     }
     plan(tasks, &edges, kinds)
