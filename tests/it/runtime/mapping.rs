@@ -223,3 +223,34 @@ fn a_process_that_dies_in_the_middle_is_followed_by_one_that_goes_on() {
     assert_eq!(result(&folder, run, 2), "[1,2,3,4,5,6]");
     sound(&folder);
 }
+
+/// What breaks the rows of a mapped task is found.
+#[test]
+fn a_broken_mapped_task_is_found() {
+    let cases = [
+        ("DELETE FROM task_run WHERE map_index = 1 AND item IS NOT NULL", "M1"),
+        (
+            "DROP INDEX task_run_place; UPDATE task_run SET map_index = 0 WHERE item IS NOT NULL",
+            "M1",
+        ),
+        ("UPDATE task_run SET item = NULL WHERE map_index = 2", "M1"),
+        ("DROP INDEX task_run_place; UPDATE task_run SET map_index = 0 WHERE map_index = -1", "U1"),
+        ("UPDATE task_run SET state = 'FAILED' WHERE map_index = 2", "M1"),
+        ("UPDATE task_run SET state = 'READY', finished_at = NULL WHERE map_index = 2", "M1"),
+        ("UPDATE task_run SET state = 'RUNNING', finished_at = NULL WHERE map_index = 2", "V2"),
+    ];
+    for (harm, invariant) in cases {
+        let folder = Folder::new("broken");
+        let desk = Desk::open(&folder);
+        desk.register(tasks());
+        let run = desk.submit(&Arc::new(host("[1,2,3]")));
+        desk.wait(run);
+        sound(&folder);
+        drop(desk);
+        let mut store = folder.store();
+        let harm = format!("PRAGMA ignore_check_constraints = ON; {harm}");
+        store.connection().execute_batch(&harm).unwrap();
+        let found = store.verify().unwrap();
+        assert!(found.iter().any(|found| found.invariant == invariant), "{harm}: {found:?}");
+    }
+}
