@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mainspring::engine::{
-    Effect, Event, NewRun, Plan, Report, RerunWhat, TaskRunRef, World, apply, decide,
+    Decision, Effect, Event, NewRun, Plan, Report, RerunWhat, TaskRunRef, World, apply, decide,
 };
 use mainspring::model::{
     AttemptRecord, AttemptStart, Instant, NodeId, Outcome, RunId, State, StopReason, Token,
@@ -35,6 +35,8 @@ pub struct Told {
     pub steps: u64,
     pub hash: u64,
     pub arrows: BTreeSet<(State, State)>,
+    /// Items made, made again with another list, and removed; lists without any.
+    pub items: [u64; 4],
 }
 
 /// A story that takes more steps than this does not end.
@@ -75,7 +77,7 @@ impl Story {
             node: 1,
             agenda: BTreeMap::new(),
             sequence: 0,
-            told: Told { steps: 0, hash: 0, arrows: BTreeSet::new() },
+            told: Told { steps: 0, hash: 0, arrows: BTreeSet::new(), items: [0; 4] },
             quiet: false,
             died: false,
             rng,
@@ -85,7 +87,9 @@ impl Story {
         story.run_until(Some(faults_end))?;
         story.quiet = true;
         story.now = story.now.max(faults_end);
-        // What died silently is noticed at last, and a shutdown is followed by a new process.
+        // What died silently is noticed at last, and a shutdown is followed by a new process, which
+        // does not die.
+        story.died = false;
         story.crash()?;
         story.run_until(None)?;
         for checker in &mut story.checkers {
@@ -182,6 +186,7 @@ impl Story {
                 _ => RerunWhat::WithDownstream(some),
             };
             self.happen(Event::Rerun { run, what })?;
+            self.a_list_is_made_again(run)?;
         }
         if self.rng.chance(self.rates.resize) {
             let pool = self.rng.chance(500).then(|| "p".to_owned());
@@ -196,6 +201,27 @@ impl Story {
         }
         self.died |= self.rng.chance(self.rates.crash);
         Ok(())
+    }
+
+    /// What a task is mapped over is run again, and its list may become another.
+    fn a_list_is_made_again(&mut self, run: RunId) -> Result<(), String> {
+        let Some(found) = self.world.run(run).filter(|_| self.rng.chance(500)) else {
+            return Ok(());
+        };
+        let lists = (0..found.row.task_count).filter(|index| {
+            let below = found.plan.graph.downstream(*index).iter();
+            found.task_run(*index).progress.state.is_final()
+                && below.into_iter().any(|below| {
+                    found.items(*below).is_some_and(|items| !items.is_empty())
+                        && found.task_run(*below).progress.state.is_final()
+                })
+        });
+        let lists: Vec<u32> = lists.collect();
+        if lists.is_empty() {
+            return Ok(());
+        }
+        let what = RerunWhat::WithDownstream(vec![*self.rng.pick(&lists)]);
+        self.happen(Event::Rerun { run, what })
     }
 
     /// The process is gone with its world; the next one reads the rows.
@@ -241,6 +267,7 @@ impl Story {
         self.rows.commit(&decision).map_err(|e| wrong("rows", e))?;
         apply(&mut self.world, &decision).map_err(|e| wrong("apply", e.to_string()))?;
         self.told.arrows.extend(decision.moves.iter().map(|to| (to.from, to.to.state)));
+        self.count_items(&event, &decision);
         let step = Step {
             now: self.now,
             event: &event,
@@ -265,6 +292,19 @@ impl Story {
             }
         }
         Ok(())
+    }
+
+    fn count_items(&mut self, event: &Event, decision: &Decision) {
+        let Event::Expand { list: Ok(list), .. } = event else { return };
+        let made: u64 = decision.items.iter().map(|items| items.items.len() as u64).sum();
+        let removed = decision.moves.iter().filter(|to| to.to.is_removed()).count() as u64;
+        let again = decision
+            .moves
+            .iter()
+            .filter(|to| to.to.item.is_some() && to.to.state == State::Pending);
+        let again = again.count() as u64 - removed;
+        let counts = [made, again, removed, u64::from(list.is_empty())];
+        self.told.items.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
 
     /// A worker takes an attempt: how will it end?
