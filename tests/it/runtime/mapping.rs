@@ -254,3 +254,28 @@ fn a_broken_mapped_task_is_found() {
         assert!(found.iter().any(|found| found.invariant == invariant), "{harm}: {found:?}");
     }
 }
+
+/// An edge with a pattern looks at the collected list, in its row or in its file.
+#[test]
+fn a_pattern_is_found_in_the_list_of_results() {
+    for (wide, count) in [("", 3), (&*"x".repeat(100_000), 3)] {
+        let folder = Folder::new("pattern");
+        let desk = Desk::open(&folder);
+        let on =
+            |pattern: &str| json!([{"upstream": "m", "kind": "OUTPUT_MATCH", "pattern": pattern}]);
+        desk.register(json!([
+            {"name": "m", "handler": "m:m", "shards": count},
+            {"name": "yes", "handler": "m:yes", "depends_on": on("^\\[\"0")},
+            {"name": "no", "handler": "m:no", "depends_on": on("\"7")},
+        ]));
+        let wide = wide.to_owned();
+        let run = desk.submit(&Arc::new(Host::default().on("m", move |job, _| {
+            returned(Some(&format!("\"{}{wide}\"", job.item.as_ref().unwrap().text)))
+        })));
+        desk.wait(run);
+        let states: Vec<State> =
+            views(&folder, run).iter().take(3).map(|view| view.row.progress.state).collect();
+        assert_eq!(states, [State::Success, State::Success, State::Skipped]);
+        sound(&folder);
+    }
+}
