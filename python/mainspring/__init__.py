@@ -24,6 +24,7 @@ from mainspring._dag_schedule import Schedule, schedule
 from mainspring._edge import Asset, Dependency, Offset, asset, days, dep, months, slots, weeks
 from mainspring._enabled import disable, enable
 from mainspring._history import Runs, pool, run, runs, show_versions, sql
+from mainspring._map import RunParam, param
 from mainspring._node import Node
 from mainspring._requests import approve, cancel, pause, resume, trigger
 from mainspring._rule import Rule
@@ -77,6 +78,7 @@ __all__ = [
     "Problem",
     "Rule",
     "Run",
+    "RunParam",
     "Runs",
     "Schedule",
     "SpecError",
@@ -102,6 +104,7 @@ __all__ = [
     "gate",
     "months",
     "noop",
+    "param",
     "pause",
     "pool",
     "probe",

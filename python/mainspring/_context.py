@@ -24,6 +24,8 @@ class Context:
         The run.
     dag, task : str
         The names of the dag and of the task.
+    map_index : int or None
+        Place in the list, from 0, where the task is mapped or in shards.
     attempt : int
         Number of this attempt, from 1.
     token : int
@@ -62,6 +64,10 @@ class Context:
     @property
     def task(self) -> str:
         return self._core.task
+
+    @property
+    def map_index(self) -> "int | None":
+        return self._core.map_index
 
     @property
     def attempt(self) -> int:

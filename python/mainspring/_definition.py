@@ -67,6 +67,15 @@ class Definition:
         self._first[task] = node
         return node
 
+    def add_mapped(self, task: "Task[Any, Any]", items: "Any", argument: "str | None",
+                   max_active: "int | None", fixed: "dict[str, Any]") -> Node:
+        """Put a task into the dag once for each item of a list; see :meth:`Task.map`."""
+        from mainspring._map import map_node
+
+        node = self.add(task)
+        map_node(node, items, argument, max_active, fixed)
+        return node
+
     def add(self, task: "Task[Any, Any]", /, *args: "Any", **kwargs: "Any") -> Node:
         """Put a task into the dag, as calling it inside a ``with`` block does.
 

@@ -35,10 +35,12 @@ class TaskRunDict(TypedDict):
 
     id: int
     run_id: int
-    task: str
+    task: str  # `load[3]` of an item
     type: str  # python, noop, probe, gate
     version: int
-    map_index: int
+    map_index: int | None  # place in the list, of an item
+    mapped: bool  # it stands for all items of a mapped task
+    item: str | None  # what an item is given, JSON text
     state: str
     attempt_no: int  # attempts started so far, across reruns
     errors_used: int
@@ -88,6 +90,8 @@ class Context:
     def dag(self) -> str: ...
     @property
     def task(self) -> str: ...
+    @property
+    def map_index(self) -> int | None: ...
     @property
     def attempt(self) -> int: ...
     @property

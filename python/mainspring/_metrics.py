@@ -96,6 +96,7 @@ SELECT task.key, task_version.version, task_run.state, count(*)
 FROM json_each(?) AS ended
 CROSS JOIN task_run ON task_run.run_id = json_extract(ended.value, '$[0]')
     AND task_run.finished_at > json_extract(ended.value, '$[1]')
+    AND NOT (task_run.item IS NOT NULL AND task_run.code IS 'REMOVED')
 CROSS JOIN task ON task.id = task_run.task_id
 CROSS JOIN task_version ON task_version.id = task_run.task_version_id
 GROUP BY task_run.task_id, task_run.task_version_id, task_run.state

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mainspring._definition import Definition
+    from mainspring._map import RunParam
     from mainspring._task import Task
 
 open_dag: "ContextVar[Definition | None]" = ContextVar("mainspring_dag", default=None)
@@ -66,8 +67,8 @@ class Node(Edges):
     Node('letters.double', upstream=['one'])
     """
 
-    __slots__ = ("__weakref__", "dag", "implicit", "inputs", "name", "problems", "static", "task",
-                 "upstream")
+    __slots__ = ("__weakref__", "dag", "implicit", "inputs", "mapping", "name", "problems",
+                 "run_list", "static", "task", "upstream")
 
     def __init__(self, dag: "Definition", name: str, task: "Task[Any, Any]") -> None:
         self.dag = dag
@@ -78,6 +79,8 @@ class Node(Edges):
         self.inputs: dict[str, Node] = {}
         self.upstream: dict[str, None] = {}
         self.problems: list[Problem] = []
+        self.mapping: dict[str, Any] | None = None
+        self.run_list: RunParam | None = None
 
     @property
     def key(self) -> str:

@@ -160,8 +160,8 @@ class Run:
 
     @property
     def tasks(self) -> "list[TaskRun]":
-        """Its task runs, in the order of the dag."""
-        return [TaskRun(self, row) for row in self._task_rows()]
+        """Its task runs, in the order of the dag; a mapped task is one, and has ``items``."""
+        return [TaskRun(self, row) for row in self._task_rows() if row["map_index"] is None]
 
     def __getitem__(self, task: "Any") -> TaskRun:
         name = task if isinstance(task, str) else getattr(task, "name", task)
@@ -171,7 +171,7 @@ class Run:
                 return TaskRun(self, row)
         from mainspring._signature import did_you_mean
 
-        hint = did_you_mean(str(name), [row["task"] for row in rows])
+        hint = did_you_mean(str(name), [row["task"] for row in rows[:1000]])
         raise NotFoundError(f"run {self.id} of {self.dag} has no task {name!r}"
                             + (f"\n  hint: {hint}" if hint else ""))
 
@@ -200,8 +200,15 @@ class Run:
 
     @property
     def results(self) -> "dict[str, Any]":
-        return {row["task"]: TaskRun(self, row).result for row in self._task_rows()
-                if row["state"] == "SUCCESS"}
+        return {each.task: each.result for each in self.tasks if each.state == "SUCCESS"}
+
+    def items_of(self, task: str) -> "list[TaskRun]":
+        """Return the items of a mapped task, in the order of its list."""
+        start = f"{task}["
+        found = [row for row in self._task_rows()
+                 if row["map_index"] is not None and row["task"].startswith(start)]
+        found.sort(key=lambda row: row["map_index"] or 0)
+        return [TaskRun(self, row) for row in found]
 
     def attempts_of(self, task_run_id: int) -> "list[Attempt]":
         """Return the attempts of a task run; all of the run are read at once."""

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 INJECTED = ("biz_date", "nominal_at", "interval_start", "interval_end", "ctx")
 """Arguments of these names are filled from the run."""
 
+SHARDS = ("shardIndex", "shardTotal", "shard_index", "shard_total")
+"""And these where the task is in shards."""
+
 _FILLED_WITH = {
     "biz_date": ("a date", ("date", "str"), "annotate it with date, or str for ISO text"),
     "ctx": ("the context of the attempt", (), "annotate it with ms.Context"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _AS_THEY_ARE = (
     "type", "retries", "max_attempts", "retry_backoff", "retry_jitter", "priority", "preemptible",
     "idempotent", "dedup_key", "pool", "slots", "owner", "category", "resource", "resource_key",
-    "version",
+    "version", "shards",
 )
 
 
@@ -163,7 +163,8 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     problems.extend(node.problems)
     static = dict(node.static)
     for name, value in (options.get("params") or {}).items():
-        if name not in static and name not in node.inputs:
+        mapped = node.mapping is not None and name == node.mapping["argument"]
+        if name not in static and name not in node.inputs and not mapped:
             _static(node, name, value, static, problems)
     for field in ("config", "ext"):
         if field in options:
@@ -173,6 +174,10 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
                 message = f"cannot be stored: it {error}"
                 problems.append(Problem(f"bad_{field}", f"{node.key}.{field}", message))
     _arguments(node, spec, static, problems)
+    if node.mapping is not None:
+        from mainspring._map import map_spec
+
+        map_spec(node, spec, problems)
     upstream = dict(node.upstream)
     edges: list[Any] = []
     for item in several(options.get("depends_on")):
@@ -209,6 +214,8 @@ def _arguments(node: Node, spec: "dict[str, Any]", static: "dict[str, Any]",
         place = f"{node.key}.{argument}" if argument else node.key
         problems.append(Problem(code, place, message, hint))
     given = static.keys() | node.inputs.keys()
+    if node.mapping is not None:
+        given = given | {node.mapping["argument"]}
     if static:
         spec["params"] = static
     if node.inputs:

@@ -22,6 +22,7 @@ FROM task_run
 JOIN task ON task.id = task_run.task_id
 JOIN dag ON dag.id = task.dag_id
 WHERE task_run.state IN ('SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELED') AND task_run.attempt_no > 0
+    AND NOT (task_run.item IS NOT NULL AND task_run.code IS 'REMOVED')
     AND (?1 IS NULL OR dag.key = ?1) AND (?2 IS NULL OR task.name = ?2)
 GROUP BY task_run.task_id, month
 ORDER BY dag.key, task.position, task.key, month

@@ -28,7 +28,8 @@ OPTIONS = frozenset((
     "name", "type", "retries", "max_attempts", *DURATIONS, "retry_backoff", "retry_jitter",
     "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool", "slots", "owner",
     "labels", "category", "resource", "resource_key", "produces", "params", "config",
-    "depends_on", "version", "doc", "ext", "schedule", "not_before", "run_on", "run_on_biz_date",
+    "depends_on", "version", "doc", "ext", "schedule", "shards", "not_before", "run_on",
+    "run_on_biz_date",
 ))
 
 
@@ -140,6 +141,69 @@ class Task(Edges, Generic[P, R]):
         copy.base = self.base or self
         return copy
 
+    def map(self, items: "Any", /, *, argument: "str | None" = None,
+            max_active: "int | None" = None, **fixed: "Any") -> "Any":
+        """Run the task once for each item of a list, which a run may know only when it gets there.
+
+        Each item is a task run of its own, with its own attempts, log and retries; ``load[3]``
+        names one. The task as a whole succeeds when all have: its result is the list of their
+        results, in the order of the items. A list may be empty: then the result is ``[]``.
+
+        Parameters
+        ----------
+        items : Node, Task, RunParam, list, tuple or range
+            The list: the result of a task of the same dag, a parameter of the run
+            (:func:`mainspring.param`), or values. At most 100,000 items; any JSON value is one,
+            ``None`` as well.
+        argument : str, optional
+            The argument that gets the item; by default the first one that neither the call nor
+            the run fills.
+        max_active : int, optional
+            How many items of a run are live at once; by default as many as there are slots.
+        **fixed
+            Other arguments, the same for each item: values, or results of other tasks.
+
+        Returns
+        -------
+        Node
+            The mapped task in its place in the dag. Outside a ``with Dag(...)`` block it is no
+            dag's business: the function is called for each item, and the list of what it
+            returns comes back.
+
+        Raises
+        ------
+        SpecError
+            When the dag is checked or run: ``not_a_list`` for what can never be a list.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> with ms.Dag("loads") as dag:
+        ...     @ms.task
+        ...     def listing() -> list:
+        ...         return ["a.csv", "b.csv"]
+        ...     @ms.task
+        ...     def load(path: str, table: str) -> int:
+        ...         return len(f"{table}/{path}")
+        ...     @ms.task
+        ...     def total(rows: list) -> int:
+        ...         return sum(rows)
+        ...     _ = total(load.map(listing(), table="orders", max_active=8))
+        >>> with ms.testing.isolated():
+        ...     run = dag.run("2013-01-15")
+        ...     run.result("load"), run.result("total"), run["load[1]"].state
+        ([12, 12], 24, 'SUCCESS')
+        """
+        dag = open_dag.get()
+        if dag is not None:
+            return dag.add_mapped(self, items, argument, max_active, fixed)
+        name = argument or next((each for each in self.signature.arguments if each not in fixed),
+                                None)
+        if name is None:
+            raise TypeError(f"{self.name} has no argument left that could get the item")
+        call: Any = self.fn
+        return [call(**{name: item}, **fixed) for item in items]
+
     def __repr__(self) -> str:
         given = self.policy_text()
         return f"Task({self.name!r}{', ' if given else ''}{given})"
@@ -171,6 +235,7 @@ def task(  # noqa: F811
     dedup_key: str | None = None,
     pool: str | None = None,
     slots: int | None = None,
+    shards: int | None = None,
     owner: str | None = None,
     labels: Sequence[str] | None = None,
     category: str | None = None,
@@ -209,6 +274,7 @@ def task(  # noqa: F811
     dedup_key: str | None = None,
     pool: str | None = None,
     slots: int | None = None,
+    shards: int | None = None,
     owner: str | None = None,
     labels: Sequence[str] | None = None,
     category: str | None = None,
@@ -263,6 +329,10 @@ def task(  # noqa: F811
         repeat.
     pool, slots : str, int, optional
         The pool whose slots it uses, and how many.
+    shards : int, optional
+        Run it in so many parts, each a task run of its own: arguments ``shard_index`` (0 to n-1)
+        and ``shard_total``, or ``shardIndex`` and ``shardTotal``, say which part it is. Its result
+        is the list of theirs. For a list of things see :meth:`Task.map`.
     owner, labels, category, resource, resource_key, doc, ext : optional
         Who answers for it, words to find it by, its category, the asset it writes, what it
         is for, and data of your own.

@@ -1,6 +1,6 @@
 """What one task did in a run, and each of its attempts."""
 
-from mainspring._table import clip, shown_duration
+from mainspring._table import clip, counted, shown_duration
 from mainspring._time import instant, span
 from mainspring.errors import NotFoundError
 
@@ -128,7 +128,13 @@ class TaskRun:
     Attributes
     ----------
     task : str
-        Name of the task.
+        Name of the task; ``load[3]`` for an item of a mapped one.
+    map_index : int or None
+        Place of an item in its list, from 0.
+    item : object
+        What an item was given.
+    items : list of TaskRun
+        Of a mapped task, in the order of its list; empty for any other.
     state : str
         PENDING, READY, RUNNING, RETRY_WAIT, BLOCKED, SUCCESS, FAILED, TIMEOUT, CANCELED, SKIPPED.
     result : object
@@ -168,6 +174,25 @@ class TaskRun:
     @property
     def state(self) -> str:
         return self._row["state"]
+
+    @property
+    def map_index(self) -> "int | None":
+        return self._row["map_index"]
+
+    @property
+    def item(self) -> "Any":
+        text = self._row["item"]
+        if text is None:
+            return None
+        import json
+
+        return json.loads(text)
+
+    @property
+    def items(self) -> "list[TaskRun]":
+        if not self._row["mapped"]:
+            return []
+        return [each for each in self._run.items_of(self.task) if each.code != "REMOVED"]
 
     @property
     def version(self) -> int:
@@ -231,10 +256,22 @@ class TaskRun:
 
     @property
     def exception(self) -> "BaseException | None":
+        if self._row["mapped"]:
+            return next((found for each in self._bad_items()
+                         if (found := each.exception) is not None), None)
         return self._run.exception_of(self.task)
+
+    def _bad_items(self) -> "list[TaskRun]":
+        return [each for each in self.items if each.state in ("FAILED", "TIMEOUT")]
 
     @property
     def error(self) -> "str | None":
+        if self._row["mapped"] and self._row["code"] == "RESULT":
+            return "RESULT: the results of its items are too large to be kept as one (16 MiB)"
+        bad = self._bad_items() if self.state == "FAILED" else []
+        if bad:
+            return (f"{len(bad)} of {counted(len(self.items), 'item')} failed, {bad[0].task} "
+                    f"first: {bad[0].error or bad[0].state}")
         for attempt in reversed(self.attempts):
             if attempt.outcome not in (None, "SUCCESS"):
                 kind = (attempt.error_type or attempt.error_code or attempt.outcome or "")
@@ -250,8 +287,9 @@ class TaskRun:
 
     @property
     def log(self) -> str:
-        """What its attempts printed and logged, the oldest first."""
-        return "".join(attempt.log for attempt in self.attempts)
+        """What its attempts printed and logged, the oldest first; of items, in their order."""
+        parts = [attempt.log for attempt in self.attempts]
+        return "".join(parts + [each.log for each in self.items])
 
     def explain(self) -> str:
         """Say in words why it is in its state, and what it waits for."""
@@ -266,7 +304,12 @@ class TaskRun:
             error = f"waits for a word: run.approve({self.task!r})"
         elif error is None and self.state == "SKIPPED":
             error = self.code
-        return [self.task, self.state, str(self._row["attempt_no"] or ""),
+        tries = str(self._row["attempt_no"] or "")
+        if self._row["mapped"]:
+            items = self.items
+            done = sum(each.state in ("SUCCESS", "SKIPPED") for each in items)
+            tries = f"{done}/{counted(len(items), 'item')}"
+        return [self.task, self.state, tries,
                 shown_duration(self.duration), clip(error, 60)]
 
     def __repr__(self) -> str:

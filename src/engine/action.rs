@@ -10,12 +10,12 @@ use crate::model::{
     SkipReason, State, StopReason, TaskRunId, Token,
 };
 
-/// A task run by its place: the run, and the index of its task in the run's plan.
+/// A task run by its place: the run, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskRunRef {
     /// The run.
     pub run: RunId,
-    /// Index in the run.
+    /// Index in the run: that of its task in the plan, or, beyond these, that of an item.
     pub index: u32,
 }
 
@@ -25,6 +25,8 @@ pub struct TaskRunRef {
 pub struct Decision {
     /// Runs to make, with all their task runs.
     pub creates: Vec<CreateRun>,
+    /// Items of mapped tasks to make.
+    pub items: Vec<NewItems>,
     /// Arrows to take, in this order.
     pub moves: Vec<Move>,
     /// Attempts that begin.
@@ -78,6 +80,20 @@ pub struct CreateRun {
     pub schedules: Vec<ScheduleId>,
     /// Tasks that whoever asked for it left out.
     pub left_out: BTreeSet<u32>,
+}
+
+/// Items of a mapped task to make, at the places after those it has. Their ids are those the world
+/// expects to be next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewItems {
+    /// What stands for them all.
+    pub of: TaskRunRef,
+    /// Id of the first one; the others follow.
+    pub first: TaskRunId,
+    /// What each is given, as JSON text.
+    pub items: Vec<std::sync::Arc<str>>,
+    /// When.
+    pub when: Instant,
 }
 
 /// How far a schedule comes: which of its fires are covered now, and by what.

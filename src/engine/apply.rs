@@ -2,9 +2,11 @@
 
 use super::cell::found;
 use super::edges::{Standing, edge_verdict};
+use super::items::Place;
 use super::run::{Live, Run, TaskRun};
 use super::{
-    CreateRun, Decision, End, LeaseStop, Move, Rests, RunMove, ScheduleMove, Start, TaskRunRef,
+    CreateRun, Decision, End, LeaseStop, Move, NewItems, Rests, RunMove, ScheduleMove, Start,
+    TaskRunRef,
     World,
 };
 use crate::model::{Progress, RunId, RunState, ScheduleId, State};
@@ -83,10 +85,23 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
     for (at, texts) in &decision.texts {
         world.change(*at, |task_run| task_run.texts = Some(Box::new(texts.clone())));
     }
+    for items in &decision.items {
+        world.make_items(items)?;
+    }
     for to in &decision.moves {
         world.take_arrow(to)?;
     }
+    // What begins and ends in one decision has never held anything.
+    let at_once = |at: TaskRunRef, attempt_no: u32| {
+        let mut ends = decision.ends.iter();
+        !decision.starts.is_empty()
+            && ends.any(|end| end.at == at && end.end.attempt_no == attempt_no)
+            && decision.starts.iter().any(|start| start.at == at)
+    };
     for start in &decision.starts {
+        if at_once(start.at, start.attempt.attempt_no) {
+            continue;
+        }
         world.start(start)?;
     }
     for to in &decision.rests {
@@ -96,6 +111,9 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
         world.stop(stop)?;
     }
     for end in &decision.ends {
+        if at_once(end.at, end.end.attempt_no) {
+            continue;
+        }
         world.end(end)?;
     }
     for at in &decision.releases {
@@ -129,6 +147,37 @@ impl World {
         Ok(())
     }
 
+    fn make_items(&mut self, items: &NewItems) -> Result<(), Broken> {
+        let (broken, of) = (Broken::Run(items.of.run), items.of);
+        let run = self.runs.get_mut(&of.run).ok_or(broken.clone())?;
+        let known = run.items(of.index).ok_or(broken.clone())?.indexes.len() as u32;
+        let first = run.task_runs.len() as u32;
+        if items.first.0 < self.next_task_run {
+            return Err(broken);
+        }
+        for (nth, item) in (0u32..).zip(&items.items) {
+            run.task_runs.push(TaskRun {
+                id: items.first.offset(nth),
+                place: Place::Item { of: of.index, map_index: known + nth },
+                created_at: items.when,
+                progress: Progress { item: Some(item.clone()), ..Progress::default() },
+                live: None,
+                counts: Default::default(),
+                votes: Vec::new(),
+                texts: None,
+            });
+            run.count_item(first + nth);
+        }
+        let end = run.task_runs.len() as u32;
+        self.next_task_run = items.first.offset(end - first).0;
+        for index in first..end {
+            let at = TaskRunRef { run: of.run, index };
+            let keys = self.keys(at);
+            self.put(at, &keys);
+        }
+        Ok(())
+    }
+
     fn take_arrow(&mut self, arrow: &Move) -> Result<(), Broken> {
         let Move { at, from, ref to, .. } = *arrow;
         let task_run = self.task_run(at).ok_or(Broken::NoTaskRun(at))?;
@@ -142,20 +191,39 @@ impl World {
         if to.revision != found.revision + 1 {
             return Err(rule(at, "a transition was left out"));
         }
-        let started = to.state == State::Running;
+        // What stands for items runs without an attempt of its own.
+        let whole = task_run.is_mapped() && to.attempt_no == found.attempt_no;
+        let started = to.state == State::Running && !whole;
         if to.attempt_no != found.attempt_no + u32::from(started) {
             return Err(rule(at, "attempts are numbered without a gap"));
         }
         if started && to.token <= found.token || !started && to.token != found.token {
             return Err(rule(at, "tokens grow from attempt to attempt"));
         }
-        if started && counts.unmet > 0 {
+        if to.state == State::Running && counts.unmet > 0 {
             return Err(rule(at, "an attempt starts only when every edge holds"));
         }
         let before = task_run.clone();
         self.change(at, |task_run| task_run.progress = to.clone());
-        self.spread(at, &before, to);
+        match before.place {
+            Place::Item { of, .. } => {
+                self.count(TaskRunRef { run: at.run, index: of }, &before.progress, to);
+            }
+            _ => self.spread(at, &before, to),
+        }
         Ok(())
+    }
+
+    /// Tells a mapped task that one of its items has moved.
+    fn count(&mut self, of: TaskRunRef, from: &Progress, to: &Progress) {
+        if let Some(run) = self.runs.get_mut(&of.run) {
+            run.items.item(from, to);
+        }
+        self.change(of, |whole| {
+            if let Place::Mapped(items) = &mut whole.place {
+                items.tally.item(from, to);
+            }
+        });
     }
 
     /// Tells the dependents of a task run that it has moved.

@@ -8,6 +8,7 @@ use super::Plan;
 use super::action::TaskRunRef;
 use super::cell::{CellKey, Known};
 use super::edges::Texts;
+use super::items::NoList;
 use crate::model::{
     AttemptRecord, Date, Instant, Missed, NodeId, Outcome, RunId, ScheduleId, StopReason, TaskId,
     Token, Trigger,
@@ -57,6 +58,24 @@ pub enum Event {
     Read(Vec<(CellKey, Known)>),
     /// A task is enabled again: what it left out is run where somebody is blocked by that.
     Enabled(TaskId),
+    /// The list of a mapped task was read, as `World::gathering` asked.
+    Expand {
+        /// What stands for its items.
+        at: TaskRunRef,
+        /// The items, each as JSON text, or why there are none.
+        list: Result<Vec<Arc<str>>, NoList>,
+    },
+    /// The results of its items were put together, as `World::gathering` asked.
+    Collect {
+        /// What stands for its items.
+        at: TaskRunRef,
+        /// The list of them as JSON text.
+        result: Option<Arc<str>>,
+        /// The file that holds it, where it is large. Without both it is too large to be kept.
+        result_uri: Option<String>,
+        /// The beginning of it, where an edge looks for a pattern in what lies in a file.
+        texts: Option<Box<Texts>>,
+    },
     /// Slots may be free: start what is first in the queue.
     Dispatch,
     /// Stop a run, or some of its task runs, for good.

@@ -77,6 +77,22 @@ pub enum Reason {
     },
     /// A probe was asked so often, and is asked again then; none where its check is being called.
     Polled(u32, Option<Instant>),
+    /// It stands for items: so many are open, so many have ended badly, of so many.
+    Items {
+        /// Have not ended.
+        open: u32,
+        /// Have ended badly.
+        badly: u32,
+        /// There are.
+        all: u32,
+    },
+    /// It is an item and as many of its mapping are live as may be.
+    Gated {
+        /// How many are live.
+        held: u32,
+        /// How many may be.
+        limit: u32,
+    },
     /// It ended so.
     Ended(Option<String>, Option<Instant>),
     /// An upstream was run again since.
@@ -89,15 +105,22 @@ const NAMED: usize = 8;
 /// Why a task run is where it is. None where there is no such task run.
 pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanation> {
     let run = world.run(at.run)?;
-    let (task_run, task) = (run.get(at.index)?, run.task(at.index)?);
+    let task_run = run.get(at.index)?;
     let progress = &task_run.progress;
     let mut reasons = Vec::new();
     let live = task_run.live.as_ref();
     match progress.state {
+        State::Running if task_run.is_mapped() && live.is_none() => {
+            reasons.extend(run.items(at.index).map(|items| Reason::Items {
+                open: items.tally.open(),
+                badly: items.tally.ended_badly(),
+                all: items.tally.all(),
+            }));
+        }
         State::Pending | State::Blocked if task_run.counts.unmet > 0 => {
             let root = progress.blocked_by.and_then(|root| Some((root, run.index_of(root)?)));
             if let Some((root, index)) = root {
-                let name = run.task(index).map_or_else(String::new, |task| task.def.name.clone());
+                let name = run.name(index);
                 reasons.push(Reason::BlockedBy(name, root));
             }
             reasons.extend(upstreams(run, at.index));
@@ -147,7 +170,7 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
     if progress.stale {
         reasons.push(Reason::Stale);
     }
-    Some(Explanation { task: task.def.name.clone(), run: at.run, state: progress.state, reasons })
+    Some(Explanation { task: run.name(at.index), run: at.run, state: progress.state, reasons })
 }
 
 fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
@@ -172,6 +195,13 @@ fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
 
 impl World {
     fn queued(&self, at: TaskRunRef) -> Option<Reason> {
+        if let Some((of, limit)) = self.gate_of(at)
+            && let Some(gate) = self.gates.get(&of)
+            && gate.ready.len() > gate.through.len()
+            && !self.pools.values().any(|pool| pool.queue.values().any(|queued| *queued == at))
+        {
+            return Some(Reason::Gated { held: gate.held, limit });
+        }
         let name = self.pool_of(at);
         let pool = self.pools.get(&name)?;
         let ahead = match self.slots(at) {
@@ -220,6 +250,18 @@ impl fmt::Display for Reason {
                     None => write!(f, "in the queue of the default pool")?,
                 }
                 write!(f, " behind {ahead}, wants {wants}, {held} of {slots} slots are held")
+            }
+            Reason::Items { open: 0, badly: 0, all } => {
+                write!(f, "its items have ended ({all}), their results are put together")
+            }
+            Reason::Items { open, badly: 0, all } => {
+                write!(f, "waits for {open} of its {all} items")
+            }
+            Reason::Items { open, badly, all } => {
+                write!(f, "waits for {open} of its {all} items, {badly} have ended badly")
+            }
+            Reason::Gated { held, limit } => {
+                write!(f, "waits for another item, {held} of {limit} are live at once")
             }
             Reason::Interrupting => write!(f, "nothing starts any more, this process is stopping"),
             Reason::Attempt { attempt_no, since, timeout_at, stop } => {

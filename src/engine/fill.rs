@@ -43,6 +43,8 @@ pub struct Filling<'a> {
     pub times: Times<'a>,
     /// Values of the run's parameters, defaults left out.
     pub params: &'a Map<String, Value>,
+    /// The item, where the task is mapped; without one its names stand as written.
+    pub item: Option<&'a Value>,
     /// The result of an upstream, null where it has none. Without a run there is no such
     /// function: then results, and required parameters that were not given, stand as written.
     pub result: Option<&'a Results<'a>>,
@@ -111,7 +113,10 @@ pub(super) fn fill_seen(
         interval_end: Some(filling.times.interval.1),
         zone,
     };
-    let pass = Pass { def, filling, moment, left: Cell::new(LARGEST), open: Cell::new(false) };
+    let item = def.map.as_ref().zip(filling.item).map(|(map, item)| map.values(item));
+    let item = item.unwrap_or_default();
+    let (left, open) = (Cell::new(LARGEST), Cell::new(false));
+    let pass = Pass { def, filling, item, moment, left, open };
     let mut problems = Vec::new();
     let mut put = |fixed: Option<&BTreeMap<String, Value>>, path: &str, text: &str| {
         let value = pass.text(text, fixed).unwrap_or_else(|SpecError(found)| {
@@ -147,6 +152,8 @@ pub(super) fn fill_seen(
 struct Pass<'a> {
     def: &'a TaskDef,
     filling: &'a Filling<'a>,
+    /// What an item fills.
+    item: Vec<(&'a str, Value)>,
     moment: calendar::Moment,
     /// Bytes that placeholders may still bring.
     left: Cell<usize>,
@@ -242,8 +249,17 @@ impl Pass<'_> {
     ) -> Result<Value, Problem> {
         let of_schema = |name: &str| self.def.param_schema.iter().find(|param| param.name == name);
         let of_fixed = |name: &str| fixed.and_then(|fixed| fixed.get(name));
-        let known = |name: &str| of_schema(name).is_some() || of_fixed(name).is_some();
+        let of_item = |name: &str| self.def.map.as_ref().is_some_and(|m| m.names().contains(&name));
+        let known =
+            |name: &str| of_item(name) || of_schema(name).is_some() || of_fixed(name).is_some();
         let (name, path) = split(key, known).ok_or_else(absent)?;
+        if of_item(name) {
+            let found = self.item.iter().find(|(known, _)| *known == name);
+            return match found {
+                Some((_, value)) => field(value.clone(), name, path),
+                None => Ok(self.as_written(asked)),
+            };
+        }
         let given = self.filling.params.get(name);
         let value = match (of_schema(name), given, of_fixed(name)) {
             (Some(_), Some(value), _) => value.clone(),

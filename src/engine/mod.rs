@@ -15,6 +15,7 @@ mod edges;
 mod event;
 mod explain;
 mod fill;
+mod items;
 mod moment;
 mod pairs;
 mod plan;
@@ -29,8 +30,8 @@ mod versions;
 mod world;
 
 pub use action::{
-    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, Rests, RunMove, ScheduleMove,
-    Start, TaskRunRef,
+    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, NewItems, PlanRef, Rests, RunMove,
+    ScheduleMove, Start, TaskRunRef,
 };
 pub use apply::{Broken, apply};
 pub use cell::{Absence, CellAt, CellKey, Found, Known, Why};
@@ -42,6 +43,7 @@ pub use edges::{
 pub use event::{Event, NewRun, Report, RerunWhat, Rest, Stop, Word};
 pub use explain::{Explanation, Reason, explain};
 pub use fill::{Filled, Filling, MASK, Times, fill};
+pub use items::{Gathering, Items, Kept, NoList, Place, items_of};
 pub use moment::{Asked, Moment, When, entry, rule};
 pub use pairs::check_pairs;
 pub use plan::{Across, DATA, Plan, PlannedTask, READY};

@@ -106,6 +106,7 @@ fn of_task(
     given: &Map<String, Value>,
 ) -> Result<Vec<PreviewText>, SpecError> {
     let filling = Filling {
+        item: None,
         dag: &dag.key,
         times: Times {
             nominal_at: moment.nominal_at,

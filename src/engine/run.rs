@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::cell::{Cells, Looking, Votes};
 use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
+use super::items::{Items, Place};
 use super::{Plan, PlannedTask, Rest, Stop, conditions};
 use crate::model::{
     EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId, TaskRunRow,
@@ -19,8 +20,12 @@ pub struct Run {
     pub cancel_requested: bool,
     /// What it is to do.
     pub plan: Arc<Plan>,
+    /// One for each task of the plan; after them the items of mapped tasks, by their ids.
     pub(super) task_runs: Vec<TaskRun>,
+    /// Of those of the plan: they make the state of the run.
     pub(super) tally: Tally,
+    /// Of the items.
+    pub(super) items: Tally,
 }
 
 /// A task run: where it stands, its live attempt, and how many of its edges do not hold.
@@ -28,6 +33,10 @@ pub struct Run {
 pub struct TaskRun {
     /// Its id.
     pub id: TaskRunId,
+    /// What it is in its run.
+    pub place: Place,
+    /// When it was made.
+    pub created_at: Instant,
     /// Where it stands.
     pub progress: Progress,
     /// The lease that it holds, if it does.
@@ -70,6 +79,8 @@ impl Run {
         let task_runs = (0..row.task_count)
             .map(|index| TaskRun {
                 id: row.first_task_run_id.offset(index),
+                place: plan.place(index),
+                created_at: row.created_at,
                 progress: conditions::first_progress(&row, plan.tasks.get(index as usize)),
                 live: None,
                 counts: Counts::default(),
@@ -88,8 +99,13 @@ impl Run {
         task_runs: Vec<TaskRun>,
         cells: &Cells,
     ) -> Run {
-        let mut run = Run { row, cancel_requested, plan, task_runs, tally: Tally::default() };
+        let (tally, items) = (Tally::default(), Tally::default());
+        let mut run = Run { row, cancel_requested, plan, task_runs, tally, items };
         for index in 0..run.task_runs.len() as u32 {
+            if index >= run.row.task_count {
+                run.count_item(index);
+                continue;
+            }
             let mut counts = Counts::default();
             for (upstream, rule) in run.plan.upstream(index) {
                 if let Some(task_run) = run.get(upstream) {
@@ -109,7 +125,25 @@ impl Run {
         run
     }
 
-    /// A task run by its index in the plan; like a slice, only for indexes there are.
+    /// Takes a new item into the counts.
+    pub(super) fn count_item(&mut self, index: u32) {
+        let Some(task_run) = self.task_runs.get(index as usize) else { return };
+        let Place::Item { of, .. } = task_run.place else { return };
+        let counted = (!task_run.progress.is_removed()).then_some(task_run.progress.state);
+        if let Some(state) = counted {
+            self.items.add(state);
+        }
+        if let Some(Place::Mapped(items)) =
+            self.task_runs.get_mut(of as usize).map(|whole| &mut whole.place)
+        {
+            items.indexes.push(index);
+            if let Some(state) = counted {
+                items.tally.add(state);
+            }
+        }
+    }
+
+    /// A task run by its index in the run; like a slice, only for indexes there are.
     pub fn task_run(&self, index: u32) -> &TaskRun {
         &self.task_runs[index as usize]
     }
@@ -119,20 +153,25 @@ impl Run {
         self.task_runs.get(index as usize)
     }
 
-    /// All its task runs, in the order of the plan.
+    /// All its task runs: in the order of the plan, and then the items of mapped tasks.
     pub fn task_runs(&self) -> &[TaskRun] {
         &self.task_runs
     }
 
-    /// How many of its task runs are in this state.
+    /// How many of its task runs are in this state, items that were removed left out.
     pub fn count(&self, state: State) -> u32 {
-        self.tally.of(state)
+        self.tally.of(state) + self.items.of(state)
     }
 
     /// The index of the task run with this id, if it is of this run.
     pub fn index_of(&self, id: TaskRunId) -> Option<u32> {
         let index = u32::try_from(id.0.checked_sub(self.row.first_task_run_id.0)?).ok()?;
-        (index < self.row.task_count).then_some(index)
+        if index < self.row.task_count {
+            return Some(index);
+        }
+        let items = self.task_runs.get(self.row.task_count as usize..)?;
+        let at = items.binary_search_by_key(&id, |item| item.id).ok()?;
+        u32::try_from(at).ok().map(|at| self.row.task_count + at)
     }
 
     /// Whether a task run goes on by itself when something outside of its run is repaired: it is
@@ -156,9 +195,9 @@ impl Run {
         }
     }
 
-    /// The task at an index.
-    pub(super) fn task(&self, index: u32) -> Option<&PlannedTask> {
-        self.plan.tasks.get(index as usize)
+    /// The task of a task run.
+    pub fn task(&self, index: u32) -> Option<&PlannedTask> {
+        self.plan.tasks.get(self.planned(index) as usize)
     }
 }
 
@@ -187,6 +226,12 @@ impl Plan {
         self.downstream(index).any(|(_, rule)| rule.kind == EdgeKind::OutputMatch)
     }
 
+    /// What the task run of a task is, before anything has happened.
+    pub(super) fn place(&self, index: u32) -> Place {
+        let mapped = self.tasks.get(index as usize).is_some_and(|task| task.def.map.is_some());
+        if mapped { Place::Mapped(Items::default()) } else { Place::Single }
+    }
+
     fn rule(&self, edge: u32) -> &EdgeRule {
         static FALLBACK: EdgeRule = EdgeRule::of_kind(EdgeKind::Success);
         self.rules.get(edge as usize).unwrap_or(&FALLBACK)
@@ -201,7 +246,7 @@ impl Plan {
                 run_id: run.id,
                 task_id: task.task_id,
                 task_version_id: task.version_id,
-                map_index: 0,
+                map_index: if task.def.map.is_some() { -1 } else { 0 },
                 nominal_at: run.nominal_at,
                 biz_date: run.biz_date,
                 created_at: run.created_at,
@@ -255,12 +300,16 @@ impl Tally {
         self.0[state as usize] += 1;
     }
 
-    pub fn change(&mut self, from: State, to: State) {
-        self.0[from as usize] -= 1;
-        self.0[to as usize] += 1;
+    pub fn less(&mut self, state: State) {
+        self.0[state as usize] -= 1;
     }
 
-    fn sum(&self, of: impl Fn(State) -> bool) -> u32 {
+    pub fn change(&mut self, from: State, to: State) {
+        self.less(from);
+        self.add(to);
+    }
+
+    pub(super) fn sum(&self, of: impl Fn(State) -> bool) -> u32 {
         State::ALL.iter().filter(|state| of(**state)).map(|state| self.of(*state)).sum()
     }
 

@@ -135,7 +135,9 @@ impl<'a> Names<'a> {
     fn of(dag: &str, task: &'a TaskDef) -> Self {
         Names {
             injected: &task.injected,
-            runtime: task.param_schema.iter().map(|param| param.name.as_str()).collect(),
+            runtime: (task.param_schema.iter().map(|param| param.name.as_str()))
+                .chain(task.map.iter().flat_map(|map| map.names()))
+                .collect(),
             fixed: task.params.keys().map(String::as_str).collect(),
             upstreams: upstreams_of(dag, task),
         }

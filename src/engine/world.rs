@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::apply::Broken;
 use super::cell::{CellKey, Cells, found};
 use super::edges::{Texts, skip_codes};
+use super::items::{Gate, Place};
 use super::run::{Live, Run, TaskRun};
 use super::{Plan, Rest, Scheduled, Served, TaskRunRef};
 use crate::model::{
@@ -39,6 +40,10 @@ pub struct World {
     pub(super) waiting: BTreeSet<(DagId, ScheduleId)>,
     pub(super) pools: BTreeMap<Option<String>, Pool>,
     pub(super) timers: BTreeSet<(Instant, TaskRunRef)>,
+    /// Mapped tasks for which something has to be read.
+    pub(super) gathering: BTreeSet<TaskRunRef>,
+    /// Items whose mapping has a limit of its own, by what stands for them all.
+    pub(super) gates: BTreeMap<TaskRunRef, Gate>,
     /// Task runs with a lease.
     pub(super) leased: BTreeSet<TaskRunRef>,
     /// What edges to other runs look at.
@@ -93,6 +98,8 @@ impl World {
             waiting: BTreeSet::new(),
             pools: BTreeMap::from([(None, default)]),
             timers: BTreeSet::new(),
+            gathering: BTreeSet::new(),
+            gates: BTreeMap::new(),
             leased: BTreeSet::new(),
             cells: Cells::default(),
             followers: BTreeSet::new(),
@@ -106,6 +113,11 @@ impl World {
     pub fn set_next_ids(&mut self, run: i64, task_run: i64) {
         self.next_run = run;
         self.next_task_run = task_run;
+    }
+
+    /// The ids that the next run and the next task run will have.
+    pub fn next_ids(&self) -> (i64, i64) {
+        (self.next_run, self.next_task_run)
     }
 
     /// Takes in a run from its rows: after a crash, or to rerun what had ended. A run that is
@@ -123,9 +135,9 @@ impl World {
     ) -> Result<(), Broken> {
         let wrong = Broken::Rows(row.id);
         task_runs.sort_by_key(|task_run| task_run.id);
-        let whole = task_runs.len() == plan.tasks.len()
-            && task_runs.len() == plan.graph.len()
-            && task_runs.len() == row.task_count as usize
+        let whole = plan.tasks.len() == plan.graph.len()
+            && plan.tasks.len() == row.task_count as usize
+            && task_runs.len() >= plan.tasks.len()
             && task_runs.iter().zip(&plan.tasks).zip(0u32..).all(|((task_run, task), index)| {
                 task_run.id == row.first_task_run_id.offset(index)
                     && task_run.task_id == task.task_id
@@ -135,20 +147,24 @@ impl World {
         }
         let mut leases: BTreeMap<TaskRunId, LeaseRow> =
             leases.into_iter().map(|lease| (lease.task_run_id, lease)).collect();
-        let loaded = task_runs
-            .into_iter()
-            .zip(&plan.tasks)
-            .map(|(task_run, task)| TaskRun {
+        let places: Option<Vec<Place>> = places(&plan, &task_runs);
+        let Some(places) = places else { return Err(wrong) };
+        let mut loaded = Vec::with_capacity(task_runs.len());
+        for ((index, task_run), place) in (0u32..).zip(task_runs).zip(places) {
+            let of = if let Place::Item { of, .. } = place { of } else { index };
+            let Some(task) = plan.tasks.get(of as usize) else { return Err(wrong) };
+            let live = leases.remove(&task_run.id);
+            loaded.push(TaskRun {
                 id: task_run.id,
-                live: leases
-                    .remove(&task_run.id)
-                    .map(|lease| Live::from_row(lease, &task_run.progress, task)),
+                place,
+                created_at: task_run.created_at,
+                live: live.map(|lease| Live::from_row(lease, &task_run.progress, task)),
                 progress: task_run.progress,
                 counts: Default::default(),
                 votes: Vec::new(),
                 texts: self.texts.remove(&task_run.id).map(Box::new),
-            })
-            .collect();
+            });
+        }
         if !leases.is_empty() {
             return Err(wrong);
         }
@@ -446,14 +462,16 @@ impl World {
     }
 
     /// Where a task run stands in the queue, the timers and the pools.
-    fn keys(&self, at: TaskRunRef) -> Keys {
+    pub(super) fn keys(&self, at: TaskRunRef) -> Keys {
         let Some(run) = self.runs.get(&at.run) else { return Keys::default() };
         let (Some(task_run), Some(task)) = (run.get(at.index), run.task(at.index)) else {
             return Keys::default();
         };
         let progress = &task_run.progress;
-        let ready =
-            progress.state == State::Ready && task_run.live.is_none() && task_run.counts.unmet == 0;
+        let ready = progress.state == State::Ready
+            && task_run.live.is_none()
+            && task_run.counts.unmet == 0
+            && !task_run.is_mapped();
         Keys {
             light: ready && task.def.slots() == 0,
             queue: (ready && task.def.slots() > 0).then(|| {
@@ -462,10 +480,11 @@ impl World {
             }),
             timer: due_at(task_run),
             held: task_run.live.as_ref().map(|live| live.slots),
+            gathering: task_run.is_gathering(),
         }
     }
 
-    fn put(&mut self, at: TaskRunRef, keys: &Keys) {
+    pub(super) fn put(&mut self, at: TaskRunRef, keys: &Keys) {
         if let Some(timer) = keys.timer {
             self.timers.insert((timer, at));
         }
@@ -476,8 +495,20 @@ impl World {
         if keys.light {
             self.light.insert(at);
         }
-        if let Some(queue) = keys.queue {
-            self.pools.entry(self.pool_of(at)).or_default().queue.insert(queue, at);
+        if keys.gathering {
+            self.gathering.insert(at);
+        }
+        let name = self.pool_of(at);
+        if let Some((of, limit)) = self.gate_of(at).filter(|_| keys.is_of_gate()) {
+            let pool = self.pools.entry(name).or_default();
+            let gate = self.gates.entry(of).or_default();
+            gate.held += u32::from(keys.held.is_some());
+            if let Some(queue) = keys.queue {
+                gate.put(queue, at, &mut pool.queue);
+            }
+            gate.settle(limit, &mut pool.queue);
+        } else if let Some(queue) = keys.queue {
+            self.pools.entry(name).or_default().queue.insert(queue, at);
         }
     }
 
@@ -494,9 +525,23 @@ impl World {
         if keys.light {
             self.light.remove(&at);
         }
-        if let Some(queue) = keys.queue
-            && let Some(pool) = self.pools.get_mut(&self.pool_of(at))
+        if keys.gathering {
+            self.gathering.remove(&at);
+        }
+        let (name, gate) = (self.pool_of(at), self.gate_of(at));
+        let Some(pool) = self.pools.get_mut(&name) else { return };
+        if let Some((of, limit)) = gate.filter(|_| keys.is_of_gate())
+            && let Some(gate) = self.gates.get_mut(&of)
         {
+            gate.held = gate.held.saturating_sub(u32::from(keys.held.is_some()));
+            if let Some(queue) = keys.queue {
+                gate.take(queue, &mut pool.queue);
+            }
+            gate.settle(limit, &mut pool.queue);
+            if gate.is_empty() {
+                self.gates.remove(&of);
+            }
+        } else if let Some(queue) = keys.queue {
             pool.queue.remove(&queue);
         }
     }
@@ -508,11 +553,37 @@ impl World {
 
 /// What is derived of one task run for the indexes of the world.
 #[derive(Debug, Default, PartialEq)]
-struct Keys {
+pub(super) struct Keys {
     light: bool,
     queue: Option<QueueKey>,
     timer: Option<Instant>,
     held: Option<u32>,
+    gathering: bool,
+}
+
+impl Keys {
+    fn is_of_gate(&self) -> bool {
+        self.queue.is_some() || self.held.is_some()
+    }
+}
+
+/// What each of these rows is in a run of this plan; none where they are not of such a run.
+fn places(plan: &Plan, rows: &[TaskRunRow]) -> Option<Vec<Place>> {
+    let mut places: Vec<Place> = (0..plan.tasks.len() as u32).map(|at| plan.place(at)).collect();
+    let Some(items) = rows.get(plan.tasks.len()..).filter(|items| !items.is_empty()) else {
+        return Some(places);
+    };
+    let mapped = (0u32..).zip(&plan.tasks).filter(|(_, task)| task.def.map.is_some());
+    let mapped: BTreeMap<_, u32> = mapped.map(|(at, task)| (task.task_id, at)).collect();
+    let mut next: BTreeMap<u32, u32> = BTreeMap::new();
+    for row in items {
+        let of = *mapped.get(&row.task_id)?;
+        let place = next.entry(of).or_default();
+        let map_index = u32::try_from(row.map_index).ok().filter(|at| at == place)?;
+        *place += 1;
+        places.push(Place::Item { of, map_index });
+    }
+    Some(places)
 }
 
 /// When time alone will have something to do with a task run. What stands where it cannot stay,
@@ -524,6 +595,12 @@ fn due_at(task_run: &TaskRun) -> Option<Instant> {
         let poll = live.rest.and_then(|rest| rest.until);
         let of_itself = live.timeout_at.into_iter().chain(poll).min();
         return live.stop.map(|stop| stop.give_up_at).or(of_itself);
+    }
+    if let Place::Mapped(items) = &task_run.place
+        && progress.state == State::Running
+    {
+        let over = items.tally.open() == 0 && items.tally.ended_badly() > 0;
+        return if over { AT_ONCE } else { None };
     }
     match progress.state {
         _ if counts.unread > 0 => None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::words::words;
-use super::{BizOffset, NotBefore, Param, RunOn, ScheduleDef};
+use super::{BizOffset, Mapping, NotBefore, Param, RunOn, ScheduleDef};
 
 /// What stands before the name of an asset in the upstream of an edge. No task has such a name.
 pub const ASSET: char = '@';
@@ -95,6 +95,9 @@ pub struct TaskDef {
     /// Handler arguments that the run fills by itself (`biz_date`, `ctx`, ...).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<String>,
+    /// That it is run once for each item of something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<Mapping>,
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,

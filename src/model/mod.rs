@@ -9,6 +9,7 @@ mod instant;
 pub mod journal;
 mod json;
 pub mod key;
+mod mapping;
 pub mod params;
 mod problem;
 mod release;
@@ -27,13 +28,14 @@ pub use definition::{
 };
 pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
 pub use instant::Instant;
+pub use mapping::{MOST_ITEMS, Mapping, Over, SHARD_INDEX, SHARD_TOTAL};
 pub use params::{Param, ParamType};
 pub use problem::{Problem, SpecError};
 pub use release::{ReleaseAsk, ReleaseKind, ReleaseRow, Share, VersionRow};
 pub use request::{Ask, Decided, RequestRow};
 pub use rows::{
-    AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, RunRow,
-    ScopeLease, TaskRunRow,
+    AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, REMOVED,
+    RunRow, ScopeLease, TaskRunRow,
 };
 pub use schedule::{
     Binding, BizOffset, CalendarDef, Fold, Gap, MISSED_WINDOW_MS, Missed, OnClosed, Overlap,

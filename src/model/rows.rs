@@ -7,6 +7,9 @@ use super::{
     Target, TaskId, TaskRunId, TaskVersionId, TimedKey, Token, Trigger,
 };
 
+/// The code of an item that the list of its mapping does not have any more.
+pub const REMOVED: &str = "REMOVED";
+
 /// One firing of a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
@@ -68,8 +71,9 @@ pub struct TaskRunRow {
     pub task_id: TaskId,
     /// The definition it uses.
     pub task_version_id: TaskVersionId,
-    /// Position in a mapping, 0 where there is none.
-    pub map_index: u32,
+    /// 0, 1, ... for the items of a mapped task, -1 for what stands for them all, and 0 where
+    /// nothing is mapped.
+    pub map_index: i32,
     /// Copied from the run.
     pub nominal_at: Instant,
     /// Copied from the run.
@@ -115,8 +119,19 @@ pub struct Progress {
     pub result: Option<std::sync::Arc<str>>,
     /// Where a larger result is.
     pub result_uri: Option<String>,
+    /// What it is given, as JSON text, where it is an item of a mapped task.
+    pub item: Option<std::sync::Arc<str>>,
     /// An upstream was rerun after it had become final.
     pub stale: bool,
+}
+
+impl Progress {
+    /// Whether it is an item that the list of its mapping does not have any more.
+    pub fn is_removed(&self) -> bool {
+        self.item.is_some()
+            && self.state == State::Canceled
+            && self.code.as_deref() == Some(REMOVED)
+    }
 }
 
 impl Default for Progress {
@@ -139,6 +154,7 @@ impl Default for Progress {
             code: None,
             result: None,
             result_uri: None,
+            item: None,
             stale: false,
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::context::{Context, date, datetime};
 use super::values;
-use crate::model::{Param, ParamType};
+use crate::model::{Mapping, Param, ParamType};
 use crate::runtime::{Finished, Input, Job};
 
 /// Has the placeholders of a job filled in; secrets are those of this process's environment.
@@ -37,7 +37,10 @@ pub fn keyword<'py>(
     for (name, value) in job.params() {
         arguments.set_item(name, values::face(py, value)?)?;
     }
-    for param in &job.def.param_schema {
+    let map = job.def.map.as_ref();
+    let list = map.and_then(Mapping::param);
+    // The list that a task is mapped over is no argument of its handler: the item is.
+    for param in job.def.param_schema.iter().filter(|param| Some(&*param.name) != list) {
         let value = match job.run.params.get(&param.name).or(param.default.as_ref()) {
             Some(value) => typed(py, param, value)?,
             // The checks leave no other parameter without a value than dates that are the run's.
@@ -54,6 +57,9 @@ pub fn keyword<'py>(
         };
         arguments.set_item(name, value)?;
     }
+    if let (Some(item), Some(name)) = (&job.item, map.and_then(|map| map.argument.as_ref())) {
+        arguments.set_item(name, values::text_to_python(py, &item.text)?)?;
+    }
     let run = &job.run;
     for name in &job.def.injected {
         let value = match name.as_str() {
@@ -62,7 +68,10 @@ pub fn keyword<'py>(
             "interval_start" => datetime(py, run.interval.0, &run.timezone)?,
             "interval_end" => datetime(py, run.interval.1, &run.timezone)?,
             "ctx" => wrapped(py, context)?,
-            _ => continue,
+            number => match job.item_values().into_iter().find(|(name, _)| *name == number) {
+                Some((_, value)) => values::face(py, &value)?,
+                None => continue,
+            },
         };
         arguments.set_item(name, value)?;
     }

@@ -41,6 +41,11 @@ impl Context {
     }
 
     #[getter]
+    fn map_index(&self) -> Option<u32> {
+        self.job.item.as_ref().map(|item| item.map_index)
+    }
+
+    #[getter]
     fn attempt(&self) -> u32 {
         self.job.attempt.attempt_no
     }
@@ -78,6 +83,8 @@ impl Context {
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut params = self.job.run.params.clone();
+        let item = self.job.item_values().into_iter();
+        params.extend(item.map(|(name, value)| (name.to_owned(), value)));
         params.extend(self.job.params().iter().map(|(name, value)| (name.clone(), value.clone())));
         values::face(py, &params)
     }

@@ -101,7 +101,9 @@ pub struct TaskRunFace {
     task: String,
     r#type: String,
     version: u32,
-    map_index: u32,
+    map_index: Option<i32>,
+    mapped: bool,
+    item: Option<String>,
     state: &'static str,
     attempt_no: u32,
     errors_used: u32,
@@ -116,11 +118,20 @@ pub struct TaskRunFace {
     has_result: bool,
 }
 
+/// The name of a task, and of an item with its place: `load[3]`.
+fn full_name(view: &TaskRunView) -> String {
+    match &view.row.progress.item {
+        Some(_) => format!("{}[{}]", view.task, view.row.map_index),
+        None => view.task.clone(),
+    }
+}
+
 /// The task runs of a run.
 pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
     let names: std::collections::BTreeMap<i64, String> =
-        views.iter().map(|view| (view.row.id.0, view.task.clone())).collect();
+        views.iter().map(|view| (view.row.id.0, full_name(view))).collect();
     let face = |view: TaskRunView| {
+        let name = full_name(&view);
         let TaskRunRow { id, run_id, map_index, progress, .. } = view.row;
         let Progress {
             state,
@@ -134,16 +145,19 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             code,
             result,
             result_uri,
+            item,
             stale,
             ..
         } = progress;
         TaskRunFace {
             id: id.0,
             run_id: run_id.0,
-            task: view.task,
+            task: name,
             r#type: view.kind,
             version: view.version,
-            map_index,
+            map_index: item.is_some().then_some(map_index),
+            mapped: map_index < 0,
+            item: item.map(|text| text.to_string()),
             state: state.as_str(),
             attempt_no,
             errors_used,

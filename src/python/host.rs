@@ -44,6 +44,9 @@ pub struct Handler {
     pub converters: Option<Py<PyDict>>,
 }
 
+/// Exceptions of items that are kept as objects.
+const KEPT: usize = 256;
+
 /// The handlers of one run, by task name, and the exceptions they raised.
 pub struct PythonHost {
     handlers: BTreeMap<String, Handler>,
@@ -72,7 +75,10 @@ impl PythonHost {
         let exception = error.into_value(py);
         let finished = failed(py, job, exception.bind(py), cpu_ms);
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
-        raised.insert(job.def.name.clone(), exception.into_any());
+        // Of thousands of items the first ones say it all.
+        if job.item.is_none() || raised.len() < KEPT {
+            raised.insert(job.name(), exception.into_any());
+        }
         finished
     }
 }

@@ -132,6 +132,23 @@ pub enum Input {
     Nothing,
 }
 
+/// An item of a mapped task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobItem {
+    /// Its place in the list.
+    pub map_index: u32,
+    /// What it is given, as JSON text.
+    pub text: Arc<str>,
+}
+
+impl JobItem {
+    /// What it is given.
+    pub fn value(&self) -> Value {
+        // It was taken out of a list that could be read.
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+}
+
 /// One attempt to be run.
 pub struct Job {
     /// Its place.
@@ -142,6 +159,8 @@ pub struct Job {
     pub def: Arc<TaskDef>,
     /// Of which run.
     pub run: Arc<RunInfo>,
+    /// Which item it is, where its task is mapped.
+    pub item: Option<JobItem>,
     /// Arguments that are results of upstreams.
     pub inputs: Vec<(String, Input)>,
     /// Texts with placeholders; whoever calls the handler has them filled in first.
@@ -190,8 +209,22 @@ impl Job {
         self.clock.now().millis_since(self.attempt.started_at)
     }
 
-    /// `dag.task`.
+    /// What its item fills: names and values.
+    pub fn item_values(&self) -> Vec<(&str, Value)> {
+        let item = self.def.map.as_ref().zip(self.item.as_ref());
+        item.map(|(map, item)| map.values(&item.value())).unwrap_or_default()
+    }
+
+    /// Its name in its dag: `load`, or `load[3]` of an item.
+    pub fn name(&self) -> String {
+        match &self.item {
+            Some(item) => format!("{}[{}]", self.def.name, item.map_index),
+            None => self.def.name.clone(),
+        }
+    }
+
+    /// `dag.task`, or `dag.task[3]` of an item.
     pub fn key(&self) -> String {
-        format!("{}.{}", self.run.dag, self.def.name)
+        format!("{}.{}", self.run.dag, self.name())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::executor::{Finished, Input, Job};
+use super::executor::{Finished, Input, Job, JobItem};
 use crate::engine::{Filled, Filling, MASK, Times, fill, has_texts};
 use crate::model::{Problem, SpecError, TaskDef};
 
@@ -66,7 +66,9 @@ impl Job {
             found.map_or(Value::Null, |(_, value)| value.clone())
         };
         let run = &self.run;
+        let item = self.item.as_ref().map(JobItem::value);
         let filling = Filling {
+            item: item.as_ref(),
             dag: &run.dag,
             times: Times {
                 nominal_at: run.nominal_at,

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::refusal::SessionError;
-use crate::engine::{Asked, NewRun, Plan, Plans, When};
+use crate::engine::{Asked, NewRun, Plan, Plans, Run, When};
 use crate::graph::Nearest;
 use crate::model::{DagId, Date, Instant, Problem, SpecError, TaskVersionId, Trigger, params};
+use crate::store::StoredRun;
 
 /// What a run is asked for with; what is missing is filled from the request's own instant.
 #[derive(Debug, Default)]
@@ -102,10 +103,20 @@ pub(super) fn new_run(
 
 /// Indexes of tasks by name.
 pub(super) fn indexes(plan: &Plan, names: &[String]) -> Result<Vec<u32>, SessionError> {
+    indexes_in(plan, names, &|_| None)
+}
+
+/// The same in a run, where `load[3]` is an item of a mapped task. `items` knows the indexes of the
+/// items that there are, by the index of their task.
+pub(super) fn indexes_in(
+    plan: &Plan,
+    names: &[String],
+    items: &dyn Fn(u32) -> Option<Vec<u32>>,
+) -> Result<Vec<u32>, SessionError> {
     let known: BTreeMap<&str, u32> =
         plan.tasks.iter().map(|task| task.def.name.as_str()).zip(0..).collect();
-    let index = |name: &String| {
-        known.get(name.as_str()).copied().ok_or_else(|| {
+    let task = |name: &str| {
+        known.get(name).copied().ok_or_else(|| {
             let names: Vec<&str> = known.keys().copied().collect();
             let nearest = Nearest::new(&names).find(name);
             let hint = nearest.map(|near| format!("\n  hint: did you mean {near}?"));
@@ -113,5 +124,43 @@ pub(super) fn indexes(plan: &Plan, names: &[String]) -> Result<Vec<u32>, Session
             SessionError::NotFound(format!("dag {} has no task {name}{hint}", plan.dag))
         })
     };
+    let mut lists: BTreeMap<u32, Option<Vec<u32>>> = BTreeMap::new();
+    let index = |name: &String| {
+        let Some((name, place)) = item_name(name) else { return task(name) };
+        let of = task(name)?;
+        let list = lists.entry(of).or_insert_with(|| items(of));
+        list.as_ref().and_then(|list| list.get(place as usize).copied()).ok_or_else(|| {
+            let why = match list {
+                Some(list) if !list.is_empty() => {
+                    format!("{name} has items {name}[0] to {name}[{}]", list.len() - 1)
+                }
+                Some(_) => format!("{name} has no items in this run"),
+                None => format!("{name} is not mapped: it has no items"),
+            };
+            SessionError::NotFound(format!(
+                "dag {} has no {name}[{place}] here\n  hint: {why}",
+                plan.dag
+            ))
+        })
+    };
     names.iter().map(index).collect()
+}
+
+/// The indexes of items of a mapped task in the rows of a run, which are in the order of their ids.
+pub(super) fn items_of_rows(stored: &StoredRun, plan: &Plan, of: u32) -> Option<Vec<u32>> {
+    let task = plan.tasks.get(of as usize).filter(|task| task.def.map.is_some())?;
+    let rows = (0u32..).zip(&stored.task_runs).skip(stored.row.task_count as usize);
+    Some(rows.filter(|(_, row)| row.task_id == task.task_id).map(|(index, _)| index).collect())
+}
+
+/// The same of a run that is at hand.
+pub(super) fn items_of_run(run: &Run, of: u32) -> Option<Vec<u32>> {
+    let count = run.items(of)?.len();
+    Some((0..count).filter_map(|place| run.item(of, place)).collect())
+}
+
+/// `load[3]` as `load` and 3.
+fn item_name(name: &str) -> Option<(&str, u32)> {
+    let (task, place) = name.strip_suffix(']')?.split_once('[')?;
+    Some((task, place.parse().ok()?))
 }

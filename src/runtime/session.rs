@@ -19,7 +19,7 @@ use super::node::{LEASE_MS, NodeLock, is_alive};
 use super::process::{ProcessOptions, ProcessPool};
 use super::refusal::SessionError;
 use super::reporter::Reporter;
-use super::request::{CachedPlan, NewRunRequest, Rerun, indexes, new_run};
+use super::request::{CachedPlan, NewRunRequest, Rerun, indexes_in, items_of_rows, new_run};
 use super::told::Told;
 use super::watch::RunWatch;
 use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, Word, World, check_pairs, explain};
@@ -320,7 +320,7 @@ impl Session {
         let what = match &rerun.tasks {
             None => RerunWhat::Failed,
             Some(names) => {
-                let indexes = indexes(&plan, names)?;
+                let indexes = indexes_of(&stored, &plan, names)?;
                 if rerun.downstream {
                     RerunWhat::WithDownstream(indexes)
                 } else {
@@ -415,7 +415,10 @@ impl Session {
     ) -> Result<(), SessionError> {
         let only = match tasks {
             None => None,
-            Some(names) => Some(indexes(&*self.plan_of(&self.stored(run)?)?, names)?),
+            Some(names) => {
+                let stored = self.stored(run)?;
+                Some(indexes_of(&stored, &*self.plan_of(&stored)?, names)?)
+            }
         };
         self.send(Message::Cancel { run, only, grace_ms })
     }
@@ -453,7 +456,7 @@ impl Session {
     pub fn explain(&self, run: RunId, task: &str) -> Result<String, SessionError> {
         let stored = self.stored(run)?;
         let plan = self.plan_of(&stored)?;
-        let index = indexes(&plan, &[task.to_owned()])?.first().copied().unwrap_or(0);
+        let index = indexes_of(&stored, &plan, &[task.to_owned()])?.first().copied().unwrap_or(0);
         let at = TaskRunRef { run, index };
         let (reply, answer) = bounded(1);
         self.send(Message::Explain(at, reply))?;
@@ -521,6 +524,11 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.close(0, None);
     }
+}
+
+/// Indexes of tasks and items of a run that is stored.
+fn indexes_of(stored: &StoredRun, plan: &Plan, names: &[String]) -> Result<Vec<u32>, SessionError> {
+    indexes_in(plan, names, &|of| items_of_rows(stored, plan, of))
 }
 
 /// Takes a scope from whoever had it and is gone; says until when that one was there.

@@ -137,8 +137,7 @@ impl Told {
         }
         for end in decision.ends.iter().filter(|end| end.end.outcome != Outcome::Success) {
             let Some(run) = world.run(end.at.run) else { continue };
-            let task = run.plan.tasks.get(end.at.index as usize);
-            let name = task.map_or("?", |task| &task.def.name);
+            let name = run.name(end.at.index);
             let first_line = |text: &String| text.lines().next().unwrap_or_default().to_owned();
             self.tell(News::AttemptEnded {
                 at: end.end.finished_at,

@@ -11,7 +11,9 @@ use crate::store::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed
 #[derive(Default)]
 pub struct Turn {
     /// Runs that were made, each with the schedules that it comes from.
-    created: BTreeMap<RunId, Vec<ScheduleId>>,
+    created: BTreeMap<RunId, (Vec<ScheduleId>, u32)>,
+    /// Items that were made: of each run the index of the first, and the ids in order.
+    items: BTreeMap<RunId, (u32, Vec<TaskRunId>)>,
     /// Task runs that changed: their revision before the turn.
     touched: BTreeMap<TaskRunRef, u32>,
     decisions: Vec<Decision>,
@@ -25,7 +27,12 @@ impl Turn {
     /// Adds a decision that has been applied to the world.
     pub fn add(&mut self, decision: Decision) {
         for create in &decision.creates {
-            self.created.insert(create.row.id, create.schedules.clone());
+            let made = (create.schedules.clone(), create.row.task_count);
+            self.created.insert(create.row.id, made);
+        }
+        for made in &decision.items {
+            let (_, ids) = self.items.entry(made.of.run).or_insert((u32::MAX, Vec::new()));
+            ids.extend((0..made.items.len() as u32).map(|nth| made.first.offset(nth)));
         }
         for taken in &decision.moves {
             self.touched.entry(taken.at).or_insert(taken.to.revision.saturating_sub(1));
@@ -42,6 +49,9 @@ impl Turn {
     /// Adds what another gathered after it.
     pub fn append(&mut self, other: Turn) {
         self.created.extend(other.created);
+        for (run, (_, ids)) in other.items {
+            self.items.entry(run).or_insert((u32::MAX, Vec::new())).1.extend(ids);
+        }
         for (at, revision) in other.touched {
             self.touched.entry(at).or_insert(revision);
         }
@@ -53,8 +63,24 @@ impl Turn {
         self.outdated.extend(other.outdated);
     }
 
-    fn is_new(&self, run: RunId) -> bool {
-        self.created.contains_key(&run)
+    /// Whether its row is made by this turn: with its run, or as an item.
+    fn is_new(&self, at: TaskRunRef) -> bool {
+        let of_run = || self.created.get(&at.run).is_some_and(|(_, count)| at.index < *count);
+        let first = || self.items.get(&at.run).is_some_and(|(first, _)| at.index >= *first);
+        of_run() || first()
+    }
+
+    /// Whether it makes runs or items.
+    pub fn makes(&self) -> bool {
+        !self.created.is_empty() || !self.items.is_empty()
+    }
+
+    /// The ids that came next before the turn made anything.
+    fn expected(&self, batch: &Batch, world: &World) -> Option<NextIds> {
+        let runs = batch.created.iter().map(|run| (run.row.id.0, run.row.first_task_run_id.0));
+        let items = batch.items.iter().map(|item| (world.next_ids().0, item.id.0));
+        let (run, task_run) = runs.chain(items).reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)))?;
+        Some(NextIds { run, task_run })
     }
 
     /// Runs that the turn changes.
@@ -70,23 +96,18 @@ impl Turn {
     /// The transaction that writes it, read off the world after the turn.
     pub fn batch(&mut self, world: &World, lease: ScopeLease, now: Instant) -> Batch {
         let mut batch = Batch::new(lease, now);
-        for (run, schedules) in &self.created {
+        self.find_items(world, &mut batch);
+        for (run, (schedules, _)) in &self.created {
             let Some(run) = world.run(*run) else { continue };
-            if batch.expected.is_none() {
-                batch.expected =
-                    Some(NextIds { run: run.row.id.0, task_run: run.row.first_task_run_id.0 });
-            }
             batch.created.push(created(run, schedules));
         }
         for (at, expected_revision) in &self.touched {
-            if self.is_new(at.run) {
+            if self.is_new(*at) {
                 continue;
             }
-            let (Some(run), Some(task_run)) = (world.run(at.run), world.task_run(*at)) else {
-                continue;
-            };
+            let Some(task_run) = world.task_run(*at) else { continue };
             batch.progressed.push(Progressed {
-                id: run.row.first_task_run_id.offset(at.index),
+                id: task_run.id,
                 expected_revision: *expected_revision,
                 progress: task_run.progress.clone(),
             });
@@ -107,7 +128,7 @@ impl Turn {
                 scheduled(to, changed_at, &mut batch);
             }
             for run_move in &decision.run_moves {
-                if !self.is_new(run_move.run) {
+                if !self.created.contains_key(&run_move.run) {
                     batch.run_moves.push(run_move.clone());
                 }
             }
@@ -122,6 +143,7 @@ impl Turn {
                 }
             }
         }
+        batch.expected = self.expected(&batch, world);
         batch.answers.clone_from(&self.answers);
         batch.outdated.clone_from(&self.outdated);
         for (run, entries) in &self.journal {
@@ -130,6 +152,18 @@ impl Turn {
             }
         }
         batch
+    }
+
+    /// The rows of items as they are after the turn.
+    fn find_items(&mut self, world: &World, batch: &mut Batch) {
+        for (id, (first, ids)) in &mut self.items {
+            let Some(run) = world.run(*id) else { continue };
+            let indexes = ids.iter().filter_map(|id| run.index_of(*id));
+            for index in indexes {
+                *first = index.min(*first);
+                batch.items.extend(run.item_row(index));
+            }
+        }
     }
 
     /// What was decided, in order.
@@ -152,7 +186,7 @@ impl Turn {
 }
 
 fn id_of(world: &World, at: TaskRunRef) -> Option<TaskRunId> {
-    world.run(at.run).map(|run| run.row.first_task_run_id.offset(at.index))
+    world.task_run(at).map(|task_run| task_run.id)
 }
 
 fn moved(taken: &Move) -> Entry {

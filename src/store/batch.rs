@@ -17,7 +17,9 @@ pub struct Batch {
     pub now: Instant,
     /// New runs with their task runs, as they are at the end of the batch.
     pub created: Vec<CreatedRun>,
-    /// The ids the first of `created` was given; refused when they are taken.
+    /// Items of mapped tasks that are made, as they are at the end of the batch.
+    pub items: Vec<TaskRunRow>,
+    /// The ids that came next before the batch; refused when they are taken.
     pub expected: Option<NextIds>,
     /// Task runs that existed before, as they are at the end of the batch.
     pub progressed: Vec<Progressed>,
@@ -59,6 +61,7 @@ impl Batch {
             lease,
             now,
             created: Vec::new(),
+            items: Vec::new(),
             expected: None,
             progressed: Vec::new(),
             stale: Vec::new(),
@@ -81,6 +84,7 @@ impl Batch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.created.is_empty()
+            && self.items.is_empty()
             && self.progressed.is_empty()
             && self.stale.is_empty()
             && self.outdated.is_empty()
@@ -102,6 +106,7 @@ impl Batch {
     pub fn only_adds(&self) -> bool {
         let moves = |schedule| self.watermarks.iter().any(|to| to.schedule == schedule);
         self.created.is_empty()
+            && self.items.is_empty()
             && self.progressed.is_empty()
             && self.starts.is_empty()
             && self.ends.is_empty()
@@ -111,13 +116,11 @@ impl Batch {
 
     /// The ids that must be next for `created` to be right.
     pub(super) fn expected_ids(&self) -> Option<NextIds> {
-        let first = self.created.first()?;
-        Some(
-            self.expected.unwrap_or(NextIds {
-                run: first.row.id.0,
-                task_run: first.row.first_task_run_id.0,
-            }),
-        )
+        if self.expected.is_some() {
+            return self.expected;
+        }
+        let first = &self.created.first()?.row;
+        Some(NextIds { run: first.id.0, task_run: first.first_task_run_id.0 })
     }
 }
 

@@ -125,6 +125,7 @@ class Follower:
                  sleep: Callable[[float], None] = time.sleep) -> None:
         self._history, self._database, self._run = history, database, run
         self._names = {task["id"]: task["task"] for task in tasks}
+        self._others: set[int] = set()
         self._console, self._number, self._whole, self._sleep = console, number, whole, sleep
         self._live: dict[int, _Live] = {}
         self._column = 0
@@ -206,11 +207,26 @@ class Follower:
             self._finish(live, row)
 
     def _made(self, id: int, task_run: int, number: int) -> _Live | None:
+        self._learn(task_run)
         if task_run not in self._names or self._number not in (None, number) or id in self._live:
             return None
         path = log_file(self._database, self._run, task_run, number)
         made = self._live[id] = _Live(id, task_run, number, self._names[task_run], path)
         return made
+
+    def _learn(self, task_run: int) -> None:
+        """Items of a mapped task come while the run goes on."""
+        if task_run in self._names or task_run in self._others:
+            return
+        followed = set(self._names.values())
+        for row in self._history.task_runs(self._run):
+            if row["id"] in self._names:
+                continue
+            if self._whole or row["task"].rpartition("[")[0] in followed:
+                self._names[row["id"]] = row["task"]
+            else:
+                self._others.add(row["id"])
+        self._others.add(task_run)
 
     def _begin(self, id: int, task_run: int, number: int) -> None:
         live = self._made(id, task_run, number)

@@ -9,6 +9,8 @@ from mainspring.cli._console import Console, clean, clean_block
 from mainspring.cli._words import (
     RUN_HEAD,
     duration,
+    items_by_task,
+    items_words,
     run_document,
     run_row,
     span,
@@ -68,11 +70,14 @@ def show_outcome(
     if console.json:
         return
     run = outcome.run
-    tasks = [task for task in outcome.tasks if only is None or task["task"] in only]
+    items = items_by_task(outcome.tasks)
+    tasks = [task for task in outcome.tasks if only is None or task["task"].split("[")[0] in only]
+    # Of the items of a mapped task those that failed are shown, and of these the first ones.
+    tasks = [task for task in tasks if task["map_index"] is None or task["state"] in BAD]
     before = len(tasks)
     if len(tasks) > limit:  # what went well is not what anybody looks for among thousands
         tasks = [task for task in tasks if task["state"] != "SUCCESS"][:limit]
-    rows = [_row(task, outcome.last.get(task["id"])) for task in tasks]
+    rows = [_row(task, outcome.last.get(task["id"]), items) for task in tasks]
     console.table(["TASK", "STATE", "ATTEMPT", "TOOK", "NOTE"], rows, right=[2, 3])
     if len(tasks) < before:
         console.line(f"... {before - len(tasks)} more")
@@ -86,13 +91,16 @@ def show_outcome(
     _show_next(outcome, console)
 
 
-def _row(task: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> list[str]:
+def _row(task: Mapping[str, Any], attempt: Mapping[str, Any] | None,
+         items: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     note = ""
     if task["blocked_by_task"]:
         note = f"blocked by {task['blocked_by_task']}"
     elif task["state"] != "SUCCESS" and attempt is not None and attempt["error"] is not None:
         kind = (attempt["error_type"] or attempt["error_code"] or "").rpartition(".")[2]
         note = f"{kind}: {attempt['error']}".strip(": ").split("\n")[0]
+    elif items.get(task["task"]):
+        note = items_words(items[task["task"]])
     elif task["state"] in (*BAD, "SKIPPED") and task["code"]:
         note = task["code"]
     elif task["type"] == "gate" and task["state"] == "RUNNING":
@@ -107,7 +115,8 @@ def _row(task: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> list[str
 
 
 def _show_errors(outcome: Outcome, console: Console, *, most: int = 5) -> None:
-    failed = [task for task in outcome.tasks if task["state"] in BAD]
+    failed = [task for task in outcome.tasks if task["state"] in BAD
+              and (not task["mapped"] or task["id"] in outcome.last)]
     for task in failed[:most]:
         attempt = outcome.last.get(task["id"])
         if attempt is None or not (attempt["traceback"] or attempt["error"]):

@@ -112,6 +112,7 @@ def _parser() -> Parser:
     one = command("show", "show", "The tasks of a dag, what they wait for and how they run.")
     one.add_argument("dag", metavar="DAG", help="a dag's name, or FILE[:DAG]")
     one.add_argument("--run", metavar="RUN", help="the states in this run, or 'last'")
+    one.add_argument("--items", metavar="TASK", help="the items of this mapped task in the run")
 
     _run(command("run", "run", "Run a dag here and now."))
 
@@ -165,7 +166,7 @@ def _parser() -> Parser:
 
     one = command("rerun", "rerun", "Run again what failed in a run, or the tasks named.")
     one.add_argument("run", metavar="RUN", help="a run's number, or 'last'")
-    one.add_argument("--task", action="append", metavar="T", help="this task; may be repeated")
+    one.add_argument("--task", action="append", metavar="T", help="this task, or an item: load[3]")
     one.add_argument("--downstream", action="store_true", help="and everything that follows")
     one.add_argument("--failed", action="store_true", help="what failed (the default)")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mainspring._table import duration
 
-__all__ = ["clock", "duration", "iso", "policy", "run_row", "tally"]
+__all__ = ["clock", "duration", "iso", "items_by_task", "items_words", "policy", "run_row", "tally"]
 
 PRIORITY = {0: "urgent", 2: "high", 5: "normal", 7: "low", 9: "idle"}
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -35,11 +35,34 @@ def span(begin: int | None, end: int | None) -> float | None:
 
 def tally(counts: Mapping[str, int], total: int) -> str:
     """How far a run came: ``3/5, 1 FAILED``."""
-    parts = [f"{counts.get('SUCCESS', 0)}/{total}"]
+    # Items of mapped tasks come to those that the run was made with.
+    parts = [f"{counts.get('SUCCESS', 0)}/{max(total, sum(counts.values()))}"]
     for word in ("RUNNING", "RETRY_WAIT", "FAILED", "TIMEOUT", "BLOCKED", "CANCELED", "SKIPPED"):
         if counts.get(word):
             parts.append(f"{counts[word]} {word}")
     return ", ".join(parts)
+
+
+def items_words(items: Sequence[Mapping[str, Any]]) -> str:
+    """How far a mapped task came: ``8/10 items, 2 FAILED``."""
+    counts: dict[str, int] = {}
+    for each in items:
+        if each["code"] != "REMOVED":
+            counts[each["state"]] = counts.get(each["state"], 0) + 1
+    total = sum(counts.values())
+    done, *rest = tally(counts, total).split(", ")
+    return ", ".join([f"{done} {'item' if total == 1 else 'items'}", *rest])
+
+
+def items_by_task(tasks: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """The items of each mapped task of a run, by its name."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for each in tasks:
+        if each["mapped"]:
+            found.setdefault(each["task"], [])
+        elif each["map_index"] is not None:
+            found.setdefault(each["task"].rpartition("[")[0], []).append(each)
+    return found
 
 
 def run_row(run: Mapping[str, Any]) -> list[str]:
@@ -104,4 +127,20 @@ def policy(task: Mapping[str, Any]) -> str:
         on = rules["run_on"]
         days = on["rule"] if "rule" in on else f"calendar {on['calendar']['name']}"
         parts.append(f"{'biz date' if on.get('biz_date') else 'runs'} on {days}")
+    parts += _mapping(task.get("map"))
     return "; ".join(parts)
+
+
+def _mapping(map: Mapping[str, Any] | None) -> list[str]:
+    """Over what a task is mapped."""
+    if map is None:
+        return []
+    [(kind, what)] = map["over"].items()
+    words = {
+        "shards": f"{what} shards",
+        "result": f"once for each item of {what}",
+        "param": f"once for each item of parameter {what}",
+        "items": f"once for each of {len(what) if kind == 'items' else 0} items",
+    }
+    at_once = map.get("max_active")
+    return [words[kind] + (f", {at_once} at once" if at_once else "")]

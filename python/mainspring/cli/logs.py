@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         if options.task not in names:
             message = f"run {record['id']} has no task {clean(options.task)!r}"
             raise Stop(message, nearest(options.task, names), 2)
-        tasks = [task for task in tasks if task["task"] == options.task]
+        tasks = [task for task in tasks if _is_of(task, options.task)]
     attempts = history.attempts(run_id=record["id"])
     chosen = _chosen(tasks, attempts, options.attempt)
     if options.attempt is not None and not chosen and not options.follow:
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             return code
         # One document, as without it, when all is known.
         tasks = [task for task in history.task_runs(record["id"])
-                 if options.task in (None, task["task"])]
+                 if options.task is None or _is_of(task, options.task)]
         chosen = _chosen(tasks, history.attempts(run_id=record["id"]), options.attempt)
 
     stamped = console.verbose > 0 and not console.json
@@ -56,6 +56,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.line("no task of this run has started")
     console.document({"run": record["id"], "attempts": [task_document(entry) for entry in entries]})
     return 0
+
+
+def _is_of(task: Mapping[str, Any], name: str) -> bool:
+    """Whether a task run is the one of this name, or an item of the mapped task of this name."""
+    own: str = task["task"]
+    return own == name or (task["map_index"] is not None and own.rpartition("[")[0] == name)
 
 
 def _chosen(

@@ -10,7 +10,19 @@ from mainspring.cli._console import Console, clean, pad, width
 from mainspring.cli._load import check_dag, named_dag
 from mainspring.cli._schedule_words import paused_in, standings_of, words_of
 from mainspring.cli._settings import history_if_any, history_of, run_of, settings_of
-from mainspring.cli._words import clock, iso, policy, run_document, tally, task_document
+from mainspring.cli._stop import Stop, nearest
+from mainspring.cli._words import (
+    clock,
+    duration,
+    iso,
+    items_by_task,
+    items_words,
+    policy,
+    run_document,
+    span,
+    tally,
+    task_document,
+)
 from mainspring.errors import SpecError
 
 if TYPE_CHECKING:
@@ -31,15 +43,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise SpecError(list(checked.problems))
     definition = checked.definition
 
+    if options.items is not None and options.run is None:
+        raise Stop("--items are those of a run", "give --run as well, such as --run last", 2)
     record, states = None, {}
     if options.run is not None:
         history = history_of(settings)
         record = run_of(history, options.run, definition["key"])
         if record["dag"] != definition["key"]:
-            from mainspring.cli._stop import Stop
-
             raise Stop(f"run {record['id']} is one of dag {clean(record['dag'])!r}", None, 2)
         states = {task["task"]: task for task in history.task_runs(record["id"])}
+        if options.items is not None:
+            return _show_items(record, options.items, items_by_task(states.values()), console)
 
     schedules = _schedules(definition, settings)
     if not console.json:
@@ -168,15 +182,43 @@ def _print_run(record: Mapping[str, Any], console: Console) -> None:
     console.line(f"  tasks     {tally(record['counts'], record['task_count'])}")
 
 
+MOST_ITEMS = 200
+"""Items of a mapped task that are shown."""
+
+
+def _show_items(record: Mapping[str, Any], name: str,
+                items: Mapping[str, Sequence[Mapping[str, Any]]], console: Console) -> int:
+    """Print the items of a mapped task, those that did not succeed first where there are many."""
+    if name not in items:
+        raise Stop(f"run {record['id']} has no mapped task {clean(name)!r}",
+                   nearest(name, list(items)), 2)
+    found = list(items[name])
+    console.line(f"{console.paint(clean(name), 'bold')}  {items_words(found)}")
+    shown = found
+    if len(found) > MOST_ITEMS:
+        shown = sorted(found, key=lambda each: each["state"] in ("SUCCESS", "SKIPPED"))[:MOST_ITEMS]
+    rows = [[each["task"], each["state"], str(each["attempt_no"] or "-"),
+             duration(span(each["started_at"], each["finished_at"])), each["code"] or "",
+             each["item"] or ""] for each in shown]
+    console.table(["ITEM", "STATE", "ATTEMPT", "TOOK", "CODE", "GIVEN"], rows, right=[2, 3])
+    if len(shown) < len(found):
+        console.line(f"... {len(found) - len(shown)} more")
+    console.document({"run": run_document(record),
+                      "items": [task_document(each) for each in found]})
+    return 0
+
+
 def _print_layers(
     definition: Mapping[str, Any], states: Mapping[str, Mapping[str, Any]], console: Console
 ) -> None:
     names = [clean(task["name"]) for task in definition["tasks"]]
     column = min(max(map(width, names), default=0), 40)
+    items = items_by_task(states.values())
     for number, layer in enumerate(layers(definition), 1):
         console.line(f"layer {number}")
         for task in layer:
-            console.line("  " + _task_line(definition, task, states, column, console).rstrip())
+            line = _task_line(definition, task, states, column, items, console)
+            console.line("  " + line.rstrip())
 
 
 def _task_line(
@@ -184,6 +226,7 @@ def _task_line(
     task: Mapping[str, Any],
     states: Mapping[str, Mapping[str, Any]],
     column: int,
+    items: Mapping[str, Sequence[Mapping[str, Any]]],
     console: Console,
 ) -> str:
     parts = [pad(clean(task["name"]), column)]
@@ -191,6 +234,8 @@ def _task_line(
         state = states.get(task["name"])
         word = state["state"] if state else "-"
         parts.append(console.state(word) + " " * max(0, 10 - len(word)))
+        if task.get("map"):
+            parts.append(items_words(items.get(task["name"], [])))
         if state and state.get("blocked_by_task"):
             parts.append(f"blocked by {clean(state['blocked_by_task'])}")
         elif state and state["state"] == "SKIPPED" and state["code"]:

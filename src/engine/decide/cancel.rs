@@ -16,13 +16,17 @@ impl Draft<'_> {
     ) -> Result<(), Refusal> {
         let world = self.world;
         let mut any = false;
-        for index in self.known_task_runs(run, only)? {
+        for index in self.with_items(run, self.known_task_runs(run, only)?) {
             let at = TaskRunRef { run, index };
             let Some(progress) = self.progress(at) else { continue };
             if progress.state.is_final() {
                 continue;
             }
             any = true;
+            if progress.state == State::Running && self.has_open_items(at) {
+                // It ends with the last of its items, which are canceled as well.
+                continue;
+            }
             if progress.state == State::Running && world.live(at).is_some() {
                 let own = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
                 self.stop_within(at, StopReason::Cancel, grace_ms.unwrap_or(own));
@@ -41,6 +45,17 @@ impl Draft<'_> {
             self.set_cancel_requested(run, true);
         }
         Ok(())
+    }
+
+    /// These indexes, and the items of the mapped tasks among them.
+    fn with_items(&self, run: RunId, indexes: Vec<u32>) -> Vec<u32> {
+        let Some(found) = self.world.run(run) else { return indexes };
+        let items = |index: &u32| found.items(*index).map(|items| items.indexes.clone());
+        let mut all: Vec<u32> = indexes.iter().filter_map(items).flatten().collect();
+        all.extend(indexes);
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// An orderly shutdown: every live attempt is asked to stop, and nothing starts any more. What

@@ -36,6 +36,7 @@ impl Draft<'_> {
                 self.skip(at, skip_codes::NO_MATCH)
             }
             State::Pending | State::Blocked if counts.broken > 0 => self.broken.push_back(at),
+            State::Running if self.is_mapped(at) => self.conclude(at),
             State::Blocked => {
                 self.shift(at, unblock);
                 self.touched.push_back(at);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::super::cell::{CellKey, Found, Known, Votes};
 use super::super::edges::{Counts, Standing, Texts, Verdict, edge_verdict};
+use super::super::items::Place;
 use super::super::run::{Live, Run, Tally};
 use super::super::{
     Decision, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
@@ -22,6 +23,8 @@ pub(super) struct Draft<'w> {
     progress: BTreeMap<TaskRunRef, Progress>,
     pub(super) edges: BTreeMap<TaskRunRef, Edges>,
     freed: BTreeSet<TaskRunRef>,
+    /// Counts of the items of mapped tasks.
+    pub(super) items: BTreeMap<TaskRunRef, Tally>,
     runs: BTreeMap<RunId, RunDraft>,
     /// Cells that were read with this decision.
     pub(super) read: BTreeMap<CellKey, Known>,
@@ -64,6 +67,7 @@ impl<'w> Draft<'w> {
             progress: BTreeMap::new(),
             edges: BTreeMap::new(),
             freed: BTreeSet::new(),
+            items: BTreeMap::new(),
             runs: BTreeMap::new(),
             read: BTreeMap::new(),
             found: BTreeMap::new(),
@@ -129,12 +133,19 @@ impl<'w> Draft<'w> {
         at: TaskRunRef,
         change: impl FnOnce(&mut Progress),
     ) -> Option<(TaskRunId, Progress, Progress)> {
-        let id = self.run(at.run)?.get(at.index)?.id;
+        let task_run = self.run(at.run)?.get(at.index)?;
+        let (id, of) = match task_run.place {
+            Place::Item { of, .. } => (task_run.id, Some(TaskRunRef { run: at.run, index: of })),
+            _ => (task_run.id, None),
+        };
         let before = self.progress(at)?.clone();
         let mut to = before.clone();
         change(&mut to);
         to.revision += 1;
-        self.run_draft(at.run)?.tally.change(before.state, to.state);
+        match of {
+            Some(of) => self.item_moved(of, &before, &to),
+            None => self.run_draft(at.run)?.tally.change(before.state, to.state),
+        }
         self.progress.insert(at, to.clone());
         self.out.moves.push(Move { at, id, from: before.state, to: to.clone(), when: self.now });
         Some((id, before, to))
@@ -237,7 +248,7 @@ impl<'w> Draft<'w> {
     /// Whether everything that is PENDING in a run waits for what is BLOCKED there, and for nothing
     /// that comes from outside or by time.
     fn is_stuck(&self, run: &Run) -> bool {
-        (0..run.task_runs.len() as u32).all(|index| {
+        (0..run.row.task_count).all(|index| {
             let at = TaskRunRef { run: run.row.id, index };
             let pending = self.progress(at).is_some_and(|p| p.state == State::Pending);
             let counts = self.edges(at).counts;

@@ -7,6 +7,7 @@ mod create;
 mod dispatch;
 mod draft;
 mod ended;
+mod expand;
 mod fire;
 mod follow;
 mod lost;
@@ -64,6 +65,26 @@ pub enum Refusal {
     /// What is said at a gate is longer than what is kept.
     #[error("the note has {0} characters, at most {most} fit", most = rest::LONGEST_NOTE)]
     LongNote(usize),
+    /// An item that the list of its mapping does not have any more.
+    #[error("run {run}: {item} was removed, the list is shorter now")]
+    Removed {
+        /// The run.
+        run: RunId,
+        /// The item.
+        item: String,
+    },
+    /// An item whose mapped task waits to be expanded anew, with a list that may be another.
+    #[error("run {run}: {item} is run again with all of {task}, which is {state}")]
+    NotExpanded {
+        /// The run.
+        run: RunId,
+        /// The item.
+        item: String,
+        /// The mapped task.
+        task: String,
+        /// Where that stands.
+        state: State,
+    },
     /// There is nothing to run again.
     #[error("run {0} has nothing that failed, timed out or was canceled")]
     NothingFailed(RunId),
@@ -107,6 +128,11 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::Pause { schedule, paused, missed } => draft.pause(*schedule, *paused, *missed),
         Event::Read(cells) => draft.read_cells(cells),
         Event::Enabled(task) => draft.enabled(*task),
+        Event::Expand { at, list } => draft.expand(*at, list)?,
+        Event::Collect { at, result, result_uri, texts } => {
+            let result = (result.as_ref(), result_uri.as_deref());
+            draft.collect(*at, result, texts.as_deref())?;
+        }
         Event::Dispatch => draft.dispatch(),
         Event::Cancel { run, only, grace_ms } => draft.cancel(*run, only.as_deref(), *grace_ms)?,
         Event::Drain => draft.out.interrupting = true,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::policy::{Known, Layer};
 use super::reader::{Problems, Reader, printable, with_source};
 use super::task::Around;
-use super::{MOST_TASKS, policy, schedule, task};
+use super::{MOST_TASKS, map, policy, schedule, task};
 use crate::model::json::nearest;
 use crate::model::key::{NameKind, check_name};
 use crate::model::schedule::variant;
@@ -74,6 +74,7 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
     let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], known };
     let tasks = tasks(r, &around);
     resources(r, &tasks);
+    map::sources(r, &tasks);
     bound_tasks(r, &schedules, &tasks);
     let dag = DagDef {
         key: key.clone(),

@@ -49,13 +49,18 @@ const FARTHEST: i64 = 3_660;
 const LONGEST_PATTERN: usize = 1_024;
 const LARGEST_PATTERN: usize = 1 << 20;
 
-/// The inputs and all edges of a task. An input is an edge too: its result must be there.
+/// The inputs and all edges of a task. An input is an edge too, and the task whose result it is
+/// mapped over: the result must be there.
 pub(super) fn read(
     r: &mut Reader<'_, '_>,
     dag: &str,
+    listing: Option<String>,
 ) -> (BTreeMap<String, String>, Vec<Dependency>) {
     let mut edges = Edges::default();
     let inputs = inputs(r, dag, &mut edges);
+    if let Some(key) = listing {
+        edges.add(r, "map.result", Dependency::on_success(key));
+    }
     let given: Vec<(String, &Value)> = match r.get("depends_on") {
         // One upstream needs no list around it.
         Some(one @ (Value::String(_) | Value::Object(_))) => vec![("depends_on".to_owned(), one)],
@@ -147,7 +152,12 @@ fn inputs(r: &mut Reader<'_, '_>, dag: &str, edges: &mut Edges) -> BTreeMap<Stri
 }
 
 /// The full key of an upstream written as `task` or `dag.task`.
-fn upstream(r: &mut Reader<'_, '_>, field: &str, text: &str, dag: &str) -> Option<String> {
+pub(super) fn upstream(
+    r: &mut Reader<'_, '_>,
+    field: &str,
+    text: &str,
+    dag: &str,
+) -> Option<String> {
     let (key, version) = split_versioned(text);
     if version.is_some() {
         let message = format!("`{}` names a version of the upstream", printable(text));

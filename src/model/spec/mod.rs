@@ -8,6 +8,7 @@
 mod conditions;
 mod dag;
 mod edges;
+mod map;
 mod policy;
 mod reader;
 mod schedule;

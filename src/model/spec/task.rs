@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::policy::{Known, Layer};
 use super::reader::{Reader, printable};
-use super::{conditions, dag, edges, policy, types};
+use super::{conditions, dag, edges, map, policy, types};
 use crate::model::json::{kind_of, nearest, shown};
 use crate::model::key::{LONGEST, NameKind, check_asset, check_name, split_versioned};
-use crate::model::{Param, ParamType, TaskDef, TaskPolicy, params};
+use crate::model::{Mapping, Param, ParamType, TaskDef, TaskPolicy, params};
 
 const OWN_FIELDS: &[&str] = &[
     "name",
@@ -28,6 +28,8 @@ const OWN_FIELDS: &[&str] = &[
     "inputs",
     "injected",
     "depends_on",
+    "map",
+    "shards",
     "version",
     "code_hash",
     "source",
@@ -40,7 +42,20 @@ const OWN_FIELDS: &[&str] = &[
 const PARAM_FIELDS: &[&str] = &["name", "type", "nullable", "required", "default", "choices"];
 
 /// Arguments that a run fills by itself.
-const INJECTED: &[&str] = &["biz_date", "nominal_at", "interval_start", "interval_end", "ctx"];
+const INJECTED: &[&str] = &[
+    "biz_date",
+    "nominal_at",
+    "interval_start",
+    "interval_end",
+    "ctx",
+    "shardIndex",
+    "shardTotal",
+    "shard_index",
+    "shard_total",
+];
+
+/// Those of them that only a task in shards has.
+const OF_SHARDS: usize = 4;
 
 /// What a task takes from its dag.
 pub(super) struct Around {
@@ -94,10 +109,12 @@ pub(super) fn read(
     let resource_key = r.line("resource_key", 512);
     let config = r.object("config");
     let params = r.object("params");
-    let param_schema = schema(r);
-    let (inputs, dependencies) = edges::read(r, &around.dag);
-    let injected = injected(r);
-    arguments(r, &params, &param_schema, &inputs, &injected);
+    let mut param_schema = schema(r);
+    let (map, listing) = map::read(r, &around.dag);
+    let (inputs, dependencies) = edges::read(r, &around.dag, listing);
+    let mut injected = injected(r);
+    map::fill(r, map.as_ref(), &mut param_schema, &mut injected);
+    arguments(r, &params, &param_schema, &inputs, &injected, map.as_ref());
     let policy = policy(r, around);
     let task = TaskDef {
         name: name.clone().unwrap_or_default(),
@@ -115,6 +132,7 @@ pub(super) fn read(
         param_schema,
         inputs,
         injected,
+        map,
         dependencies,
         policy,
         poll_ms,
@@ -204,7 +222,10 @@ fn injected(r: &mut Reader<'_, '_>) -> Vec<String> {
             let message = format!("a run does not fill `{}`", printable(text));
             let hint = match nearest(text, INJECTED.iter().copied()) {
                 Some(like) => format!("did you mean `{like}`?"),
-                None => format!("it fills {}", INJECTED.join(", ")),
+                None => {
+                    let always = INJECTED.len() - OF_SHARDS;
+                    format!("it fills {}", INJECTED[..always].join(", "))
+                }
             };
             r.advise(&field, "unknown_injected", message, hint);
         } else if !injected.iter().any(|have| have == text) {
@@ -273,9 +294,14 @@ fn arguments(
     schema: &[Param],
     inputs: &BTreeMap<String, String>,
     injected: &[String],
+    map: Option<&Mapping>,
 ) {
+    // The list itself is no argument: it may have the name of the one that gets its items.
+    let list = map.and_then(Mapping::param);
+    let item = map.and_then(|map| map.argument.as_ref());
     let all = (params.keys().map(|name| (name, "params")))
         .chain(schema.iter().map(|param| (&param.name, "param_schema")))
+        .chain(item.filter(|name| list != Some(name.as_str())).map(|name| (name, "map")))
         .chain(inputs.keys().map(|name| (name, "inputs")))
         .chain(injected.iter().map(|name| (name, "injected")));
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Driver, Message, Waiting};
-use crate::engine::{Effect, Report, TaskRunRef, results_asked};
+use crate::engine::{Effect, Kept, Place, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
 use crate::runtime::crash;
-use crate::runtime::executor::{Executor as _, Input, Job, Stoppable};
+use crate::runtime::executor::{Executor as _, Input, Job, JobItem, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -26,10 +26,11 @@ impl Driver {
                     }
                 }
                 let live = driven.live.iter();
-                let tasks = live.filter_map(|index| found.plan.tasks.get(*index as usize));
                 let named = |gates: bool| {
-                    let these = tasks.clone().filter(move |task| task.def.is_gate() == gates);
-                    these.take(8).map(|task| task.def.name.clone()).collect()
+                    let these = live.clone().filter(move |index| {
+                        found.task(**index).is_some_and(|task| task.def.is_gate() == gates)
+                    });
+                    these.take(8).map(|index| found.name(*index)).collect()
                 };
                 (status.running, status.awaited) = (named(false), named(true));
             });
@@ -99,7 +100,7 @@ impl Driver {
     /// nothing has to be called.
     fn start(&mut self, at: TaskRunRef, attempt: AttemptStart, begins: bool) -> Option<Job> {
         let (driven, run) = (self.runs.get(&at.run)?, self.world.run(at.run)?);
-        let task = driven.plan.tasks.get(at.index as usize)?;
+        let (task, planned) = (run.task(at.index)?, run.planned(at.index));
         if task.def.is_gate() {
             return None;
         }
@@ -128,14 +129,14 @@ impl Driver {
             let found = driven
                 .plan
                 .graph
-                .upstream(at.index)
+                .upstream(planned)
                 .iter()
                 .find(|index| driven.plan.tasks[**index as usize].def.name == upstream);
             match found.map(|index| &run.task_run(*index).progress) {
-                Some(progress) => match (&progress.result, &progress.result_uri) {
-                    (Some(text), _) => Input::Text(Arc::clone(text)),
-                    (None, Some(uri)) => Input::File(uri.clone()),
-                    (None, None) => Input::Nothing,
+                Some(progress) => match Kept::result(progress) {
+                    Kept::Text(text) => Input::Text(text),
+                    Kept::File(uri) => Input::File(uri),
+                    Kept::Nothing => Input::Nothing,
                 },
                 None => Input::Nothing,
             }
@@ -144,6 +145,13 @@ impl Driver {
         let asked = results_asked(&driven.info.dag, &task.def).into_iter();
         let texts =
             Texts::of(&task.def, asked.map(|name| (name.clone(), result_of(&name))).collect());
+        let task_run = run.get(at.index)?;
+        let item = match (&task_run.place, &task_run.progress.item) {
+            (Place::Item { map_index, .. }, Some(text)) => {
+                Some(JobItem { map_index: *map_index, text: Arc::clone(text) })
+            }
+            _ => None,
+        };
         let made = |sink: fn(&_, &_, _, _, _) -> LogSink| {
             sink(&self.files, &self.clock, at.run, attempt.task_run_id, attempt.attempt_no)
         };
@@ -155,11 +163,12 @@ impl Driver {
         Some(Job {
             at,
             attempt,
-            def: Arc::clone(&task.def),
+            def: Arc::clone(driven.light.get(&planned).unwrap_or(&task.def)),
             run: Arc::clone(&driven.info),
+            item,
             inputs: inputs.collect(),
             texts,
-            host: Arc::clone(driven.earlier.get(&at.index).unwrap_or(&driven.host)),
+            host: Arc::clone(driven.earlier.get(&planned).unwrap_or(&driven.host)),
             log,
             clock: self.clock.clone(),
             stoppable: Stoppable::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::gather::light_definitions;
 use super::{Adopt, Driven, Driver, Load, Message, Submit, Waiting};
 use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
 use crate::model::{Instant, RunRow, Trigger};
@@ -214,6 +215,7 @@ impl Driver {
             host: Arc::clone(host),
             earlier: self.earlier_hosts(plan, host),
             watch: Arc::new(RunWatch::new()),
+            light: light_definitions(plan),
             live: BTreeSet::new(),
         };
         self.runs.insert(row.id, driven);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Driver;
 use crate::calendar::dates::add_months;
 use crate::engine::{
-    Absence, CellAt, CellKey, DATA, Decision, Event, Found, Known, Origin, Plan, READY, Report,
+    Absence, CellAt, CellKey, DATA, Decision, Event, Found, Known, Origin, Plan, READY, Report, TaskRunRef,
     Texts, Upstream,
 };
 use crate::model::{ASSET, Instant, OffsetUnit, Outcome, State};
@@ -193,6 +193,12 @@ impl Driver {
             }));
         }
         report
+    }
+
+    /// The beginning of a result in a file, where an edge looks at it.
+    pub(super) fn texts_of_result(&self, at: TaskRunRef, uri: &str) -> Option<Box<Texts>> {
+        let texts = || Texts { result: result_head(Path::new(uri)), stdout: None };
+        self.world.is_matched(at).then(|| Box::new(texts()))
     }
 
     /// Before a run is loaded: the beginning of the output of what has succeeded in it, where an

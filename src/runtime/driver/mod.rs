@@ -6,6 +6,7 @@
 mod act;
 mod ask;
 mod cells;
+mod gather;
 mod message;
 mod refused;
 mod requests;
@@ -34,7 +35,7 @@ use super::told::{News, Told};
 use super::turn::Turn;
 use super::watch::RunWatch;
 use crate::engine::{Event, Plan, Report, World};
-use crate::model::{Instant, RunId, ScopeLease};
+use crate::model::{Instant, RunId, ScopeLease, TaskDef};
 use crate::store::{CommitError, Store};
 
 /// At most so many messages make one batch.
@@ -50,6 +51,8 @@ struct Driven {
     /// Of tasks whose version is not what the file says now.
     earlier: BTreeMap<u32, HandlerHost>,
     watch: Arc<RunWatch>,
+    /// Definitions of mapped tasks without the items that stand in them: each of these has its own.
+    light: BTreeMap<u32, Arc<TaskDef>>,
     /// Which of its task runs hold a slot.
     live: BTreeSet<u32>,
 }
@@ -296,9 +299,7 @@ impl Driver {
         self.enable(&mut turn, now);
         self.reopen_pools(&mut turn, now);
         self.fire(&mut turn, &mut waiting, now);
-        if self.world.next_timer().is_some_and(|wake| wake <= now) {
-            self.decide(&Event::Tick, &mut turn, now);
-        }
+        self.tick_and_gather(&mut turn, now);
         if self.world.has_ready() {
             self.decide(&Event::Dispatch, &mut turn, now);
         }

@@ -7,7 +7,7 @@ use super::{Driver, Waiting};
 use crate::engine::{self, Event, NewRun, RerunWhat, TaskRunRef, Word, decide};
 use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, RunState, ScheduleId};
 use crate::runtime::refusal::SessionError;
-use crate::runtime::request::{CachedPlan, NewRunRequest, indexes, new_run};
+use crate::runtime::request::{CachedPlan, NewRunRequest, indexes_in, items_of_run, new_run};
 use crate::runtime::turn::Turn;
 use crate::store::StoreError;
 
@@ -147,7 +147,7 @@ impl Driver {
             Ask::Cancel { run, tasks, grace_ms } => {
                 let only = match tasks {
                     None => None,
-                    Some(names) => Some(indexes(&*self.plan_here(run)?, &names)?),
+                    Some(names) => Some(self.indexes_here(run, &*self.plan_here(run)?, &names)?),
                 };
                 let event = Event::Cancel { run, only, grace_ms };
                 self.try_decide(&event, turn, now).map_err(SessionError::Refused)?;
@@ -155,16 +155,17 @@ impl Driver {
             }
             Ask::Rerun { run, tasks, downstream } => {
                 let plan = self.take_in(run)?;
-                let what = || -> Result<RerunWhat, SessionError> {
-                    Ok(match &tasks {
-                        None => RerunWhat::Failed,
-                        Some(names) if downstream => {
-                            RerunWhat::WithDownstream(indexes(&plan, names)?)
+                let what = match &tasks {
+                    None => Ok(RerunWhat::Failed),
+                    Some(names) => self.indexes_here(run, &plan, names).map(|indexes| {
+                        if downstream {
+                            RerunWhat::WithDownstream(indexes)
+                        } else {
+                            RerunWhat::Only(indexes)
                         }
-                        Some(names) => RerunWhat::Only(indexes(&plan, names)?),
-                    })
+                    }),
                 };
-                let decided = what().and_then(|what| {
+                let decided = what.and_then(|what| {
                     let event = Event::Rerun { run, what };
                     self.try_decide(&event, turn, now).map_err(SessionError::Refused)
                 });
@@ -225,6 +226,17 @@ impl Driver {
             Some(state) => format!("run {run} has ended: it is {state}"),
             None => format!("run {run} is not live"),
         }))
+    }
+
+    /// Indexes of tasks and items of a run that is in the world.
+    fn indexes_here(
+        &self,
+        run: RunId,
+        plan: &engine::Plan,
+        names: &[String],
+    ) -> Result<Vec<u32>, SessionError> {
+        let found = self.world.run(run);
+        indexes_in(plan, names, &|of| items_of_run(found?, of))
     }
 
     fn schedules_named(

@@ -449,10 +449,12 @@ pub fn ready(dag: RegisteredDag) -> Result<(crate::engine::Served, CachedPlan), 
 
 /// The plan that a run was made with: the versions that its task runs name.
 pub fn plan_of(store: &mut dyn Store, stored: &StoredRun) -> Result<Arc<Plan>, SessionError> {
-    let ids: Vec<_> = stored.task_runs.iter().map(|t| t.task_version_id).collect();
+    // Items of mapped tasks come after what the plan has.
+    let planned = stored.row.task_count as usize;
+    let ids: Vec<_> = stored.task_runs.iter().take(planned).map(|t| t.task_version_id).collect();
     let mut versions = store.versions(&ids)?;
-    let mut tasks = Vec::with_capacity(stored.task_runs.len());
-    for task_run in &stored.task_runs {
+    let mut tasks = Vec::with_capacity(planned);
+    for task_run in stored.task_runs.iter().take(planned) {
         let version = versions.remove(&task_run.task_version_id).ok_or_else(|| {
             SessionError::Unreadable(format!(
                 "version {} of task run {} is not in the database",

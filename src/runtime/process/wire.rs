@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::model::{
     AttemptRecord, AttemptStart, Date, Instant, Outcome, RunId, StopReason, TaskDef,
 };
-use crate::runtime::executor::{Input, Job, ProcessHost, RunInfo};
+use crate::runtime::executor::{Input, Job, JobItem, ProcessHost, RunInfo};
 
 /// The scheduler to a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,6 +74,9 @@ pub struct WireJob {
     pub def: Arc<TaskDef>,
     pub run: WireRun,
     pub inputs: Vec<(String, WireInput)>,
+    /// Which item it is, and what it is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<(u32, Box<RawValue>)>,
     /// Results that the texts of the task ask for, by the task that they are of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<(String, WireInput)>,
@@ -112,7 +115,14 @@ impl WireJob {
         let named = |(name, input): &(String, Input)| Ok((name.clone(), WireInput::of(input)?));
         let inputs = job.inputs.iter().map(named).collect::<serde_json::Result<_>>()?;
         let results = job.texts.results.iter().map(named).collect::<serde_json::Result<_>>()?;
+        let item = |item: &JobItem| {
+            Ok::<_, serde_json::Error>((
+                item.map_index,
+                RawValue::from_string(item.text.to_string())?,
+            ))
+        };
         Ok(WireJob {
+            item: job.item.as_ref().map(item).transpose()?,
             file: host.file.to_string_lossy().into_owned(),
             version: host.version.clone(),
             dag: host.dag.clone(),

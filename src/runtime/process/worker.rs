@@ -20,7 +20,7 @@ use super::wire::{Done, FromWorker, WireInput, WireJob};
 use crate::engine::TaskRunRef;
 use crate::model::StopReason;
 use crate::runtime::clock::Clock;
-use crate::runtime::executor::{Finished, Job, ProcessHost, Stoppable};
+use crate::runtime::executor::{Finished, Job, JobItem, ProcessHost, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -117,6 +117,7 @@ impl WorkerLine {
             attempt: wire.attempt,
             def: wire.def,
             run: Arc::new(wire.run.into_info()),
+            item: wire.item.map(|(map_index, text)| JobItem { map_index, text: text.get().into() }),
             inputs: named(wire.inputs),
             host: Arc::new(()),
             log: Arc::new(LogSink::standard(&self.clock)),

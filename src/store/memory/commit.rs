@@ -145,6 +145,11 @@ impl Data {
                 self.task_runs.insert(row.id, row.clone());
             }
         }
+        for row in &batch.items {
+            self.last.task_run = self.last.task_run.max(row.id.0);
+            self.items.entry(row.run_id).or_default().push(row.id);
+            self.task_runs.insert(row.id, row.clone());
+        }
         for (id, decided) in &batch.answers {
             if let Some(row) = self.requests.get_mut(id) {
                 row.decided_at = Some(batch.now);

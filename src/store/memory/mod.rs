@@ -48,6 +48,8 @@ struct Data {
     requests: BTreeMap<i64, RequestRow>,
     runs: BTreeMap<RunId, (RunRow, bool)>,
     task_runs: BTreeMap<TaskRunId, TaskRunRow>,
+    /// Items of mapped tasks, which were made after their runs.
+    items: BTreeMap<RunId, Vec<TaskRunId>>,
     attempts: BTreeMap<(TaskRunId, u32), AttemptRow>,
     leases: BTreeMap<TaskRunId, LeaseRow>,
     journal: BTreeMap<RunId, Vec<Vec<u8>>>,

@@ -48,12 +48,14 @@ impl Data {
         })
     }
 
-    /// The task runs of a run, which have consecutive ids.
+    /// The task runs of a run: those made with it, which have consecutive ids, and then items.
     fn rows_of(&self, run: RunId) -> impl Iterator<Item = &TaskRunRow> {
         let made = self.runs.get(&run).map_or(TaskRunId(0)..TaskRunId(0), |(row, _)| {
             row.first_task_run_id..row.first_task_run_id.offset(row.task_count)
         });
-        self.task_runs.range(made).map(|(_, row)| row)
+        let items = self.items.get(&run).into_iter().flatten();
+        let items = items.filter_map(|id| self.task_runs.get(id));
+        self.task_runs.range(made).map(|(_, row)| row).chain(items)
     }
 
     pub(super) fn stored_run(&self, run: RunId) -> Option<StoredRun> {
@@ -82,7 +84,7 @@ impl Data {
 
     fn summary(&self, row: &RunRow) -> RunSummary {
         let mut counts: BTreeMap<State, u32> = BTreeMap::new();
-        for task_run in self.rows_of(row.id) {
+        for task_run in self.rows_of(row.id).filter(|row| !row.progress.is_removed()) {
             *counts.entry(task_run.progress.state).or_insert(0) += 1;
         }
         let holder = self.scopes.get(&row.scope_id);

@@ -52,12 +52,13 @@ pub(super) fn fence(conn: &Connection, lease: ScopeLease) -> Done {
 pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     fence(conn, batch.lease)?;
     rely(conn, batch)?;
-    if !batch.created.is_empty() || !batch.starts.is_empty() {
+    if !batch.created.is_empty() || !batch.items.is_empty() || !batch.starts.is_empty() {
         let mut sequence = Sequence::read(conn)?;
         if batch.expected_ids().is_some_and(|expected| expected != sequence.next()) {
             return Err(CommitError::IdsMoved(sequence.next()).into());
         }
         create(conn, &batch.created, &mut sequence)?;
+        create_task_runs(conn, &batch.items, &mut sequence)?;
         progress(conn, batch)?;
         attempts(conn, batch, &mut sequence)?;
         sequence.write(conn)?;
@@ -108,11 +109,16 @@ fn create(conn: &Connection, created: &[CreatedRun], sequence: &mut Sequence) ->
         insert_run(conn, row)?;
         schedules::link(conn, schedules.iter().map(|schedule| (row.id, *schedule)))?;
         sequence.run = sequence.run.max(row.id.0 + 1);
-        let mut insert = conn.prepare_cached(texts::TASK_RUN_INSERT)?;
-        for task_run in task_runs {
-            insert_task_run(&mut insert, task_run)?;
-            sequence.task_run = sequence.task_run.max(task_run.id.0 + 1);
-        }
+        create_task_runs(conn, task_runs, sequence)?;
+    }
+    Ok(())
+}
+
+fn create_task_runs(conn: &Connection, rows: &[TaskRunRow], sequence: &mut Sequence) -> Done {
+    let mut insert = conn.prepare_cached(texts::TASK_RUN_INSERT)?;
+    for task_run in rows {
+        insert_task_run(&mut insert, task_run)?;
+        sequence.task_run = sequence.task_run.max(task_run.id.0 + 1);
     }
     Ok(())
 }
@@ -176,6 +182,7 @@ fn insert_task_run(insert: &mut Statement<'_>, row: &TaskRunRow) -> rusqlite::Re
         now.stale,
         now.result_uri,
         now.result.as_deref(),
+        now.item.as_deref(),
     ])?;
     Ok(())
 }
@@ -202,6 +209,7 @@ fn progress(conn: &Connection, batch: &Batch) -> Done {
             now.stale,
             now.result_uri,
             now.result.as_deref(),
+            now.item.as_deref(),
             progressed.id.0,
             progressed.expected_revision,
         ])?;

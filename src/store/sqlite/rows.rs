@@ -82,7 +82,7 @@ pub(super) fn run(row: &Row<'_>) -> Result<(RunRow, bool)> {
 }
 
 /// How many columns `task_run` reads.
-pub(super) const TASK_RUN_COLUMNS: usize = 25;
+pub(super) const TASK_RUN_COLUMNS: usize = 26;
 
 /// The columns of `task_run_of_run`.
 pub(super) fn task_run(row: &Row<'_>) -> Result<TaskRunRow> {
@@ -113,6 +113,7 @@ pub(super) fn task_run(row: &Row<'_>) -> Result<TaskRunRow> {
             stale: row.get(22)?,
             result_uri: row.get(23)?,
             result: text_or_null(row, 24)?,
+            item: text_or_null(row, 25)?,
         },
     })
 }

@@ -104,7 +104,11 @@ fn leased(
 ) {
     let open = attempts.iter().filter(|attempt| attempt.outcome.is_none());
     let open: Vec<u32> = open.map(|attempt| attempt.start.attempt_no).collect();
+    // What stands for the items of a mapped task runs without an attempt.
     let is_running = row.progress.state == State::Running;
+    if row.map_index < 0 && is_running && open.is_empty() && lease.is_none() {
+        return;
+    }
     let right = match (open.as_slice(), lease) {
         ([number], Some(lease)) => {
             is_running

@@ -77,13 +77,13 @@ impl Upstreams {
     fn of(facts: &RunFacts<'_>) -> Self {
         let mut ids: BTreeMap<&str, Vec<TaskRunId>> = BTreeMap::new();
         let named = |row: &crate::model::TaskRunRow| facts.versions.get(&row.task_version_id);
-        for row in &facts.run.task_runs {
+        for row in facts.planned() {
             if let Some(version) = named(row) {
                 ids.entry(&version.def.name).or_default().push(row.id);
             }
         }
         let mut edges: BTreeMap<TaskRunId, Vec<(TaskRunId, EdgeKind)>> = BTreeMap::new();
-        for row in &facts.run.task_runs {
+        for row in facts.planned() {
             let Some(version) = named(row) else { continue };
             for edge in &version.def.dependencies {
                 // An edge to another period or another dag looks at other runs.

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod fold;
+mod items;
 mod run;
 mod schedules;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 pub(super) use schedules::{ScheduleFacts, check_schedules};
 
 use super::{RegisteredTask, StoredRun, Violation};
-use crate::model::{AttemptRow, TaskVersionId};
+use crate::model::{AttemptRow, TaskRunRow, TaskVersionId};
 
 /// What each id of the list of invariants says of the data.
 const RULES: &[(&str, &str)] = &[
@@ -32,6 +33,7 @@ const RULES: &[(&str, &str)] = &[
     ("F3", "tokens of a task run grow"),
     ("R1", "attempts count from 1 without a gap, within their budget"),
     ("D1", "an attempt starts only when its upstreams allow it"),
+    ("M1", "a mapped task has its items each once, and is open as long as one of them is"),
     ("O2", "no pool is used beyond its slots"),
     ("V2", "what is RUNNING has a lease, and only a live thread has one"),
     ("S1", "a run's state is that of its task runs"),
@@ -70,9 +72,19 @@ pub(super) struct RunFacts<'a> {
     pub versions: &'a BTreeMap<TaskVersionId, Arc<RegisteredTask>>,
 }
 
+impl RunFacts<'_> {
+    /// The task runs that were made with the run; after them come items of mapped tasks.
+    fn planned(&self) -> &[TaskRunRow] {
+        let rows = &self.run.task_runs;
+        let end = self.run.row.first_task_run_id.offset(self.run.row.task_count);
+        &rows[..rows.partition_point(|row| row.id < end)]
+    }
+}
+
 /// Checks what can be seen in one run.
 pub(super) fn check_run(facts: &RunFacts<'_>, findings: &mut Findings) {
     run::check(facts, findings);
     attempts::check(facts, findings);
+    items::check(facts, findings);
     fold::check(facts, findings);
 }

@@ -21,7 +21,7 @@ pub(super) fn check(facts: &RunFacts<'_>, findings: &mut Findings) {
         let text = format!("run {} has {there} of its {} task runs", row.id, row.task_count);
         findings.note("S2", text);
     }
-    let derived = derive(task_runs, facts.run.cancel_requested);
+    let derived = derive(facts.planned(), facts.run.cancel_requested);
     if !derived.contains(&row.state) {
         findings.note("S1", format!("run {} is {}", row.id, row.state));
     }

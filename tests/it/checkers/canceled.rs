@@ -16,7 +16,8 @@ impl Checker for Canceled {
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
-        let rerun = matches!(step.event, Event::Rerun { .. });
+        // A mapped task that is run again runs its items again when its list is known.
+        let rerun = matches!(step.event, Event::Rerun { .. } | Event::Expand { .. });
         for to in &step.decision.moves {
             if to.from == State::Canceled && rerun {
                 self.0.remove(&to.at);
@@ -25,13 +26,20 @@ impl Checker for Canceled {
             }
         }
         if let Event::Cancel { run, only, .. } = step.event {
-            let all = step.world.run(*run).unwrap().task_runs();
+            let found_run = step.world.run(*run).unwrap();
+            let all = found_run.task_runs();
             let found = *step.decision != Default::default();
             if only.is_none() && found && !step.world.run(*run).unwrap().cancel_requested {
                 return Err("the run does not know that it was canceled".into());
             }
             for (task_run, index) in all.iter().zip(0..) {
-                let meant = only.as_ref().is_none_or(|only| only.contains(&index));
+                let whole = found_run.planned(index);
+                let named = |only: &Vec<u32>| only.contains(&index) || only.contains(&whole);
+                let meant = only.as_ref().is_none_or(named);
+                // What stands for items may fail with one that had failed before.
+                if found_run.items(index).is_some_and(|items| !items.is_empty()) {
+                    continue;
+                }
                 match task_run.progress.state {
                     State::Running | State::Canceled if meant => {
                         self.0.insert(TaskRunRef { run: *run, index });

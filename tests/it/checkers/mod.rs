@@ -17,6 +17,7 @@ mod ends;
 mod fence;
 mod journal;
 mod level;
+mod mapping;
 mod not_before;
 mod order;
 mod pauses;
@@ -70,6 +71,14 @@ pub struct Step<'a> {
     pub truth: &'a Truth,
 }
 
+impl<'a> Step<'a> {
+    /// The task of a task run, as it was meant.
+    pub fn task(&self, at: TaskRunRef) -> &'a TaskDef {
+        let index = self.world.run(at.run).unwrap().planned(at.index);
+        &self.truth.plans[&at.run].tasks[index as usize].def
+    }
+}
+
 pub trait Checker {
     fn name(&self) -> &'static str;
 
@@ -95,6 +104,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(fence::Fence),
         Box::new(journal::Journal),
         Box::new(level::Level),
+        Box::<mapping::Mapping>::default(),
         Box::<not_before::NotBefore>::default(),
         Box::new(order::Order),
         Box::<rests::Rests>::default(),

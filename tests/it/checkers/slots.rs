@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use mainspring::engine::TaskRunRef;
+
 use super::{Checker, Step};
 
 pub struct Slots;
@@ -18,15 +20,15 @@ impl Checker for Slots {
         }
         let mut held: BTreeMap<&Option<String>, (u32, u32)> = BTreeMap::new();
         for run in step.world.runs() {
-            let tasks = &step.truth.plans[&run.row.id].tasks;
-            for (task_run, task) in run.task_runs().iter().zip(tasks) {
-                if task_run.live.is_some() && task.def.slots() > 0 {
-                    let (slots, holders) = held.entry(&task.def.policy.pool).or_default();
-                    (*slots, *holders) = (*slots + task.def.slots(), *holders + 1);
+            for (task_run, index) in run.task_runs().iter().zip(0..) {
+                let task = step.task(TaskRunRef { run: run.row.id, index });
+                if task_run.live.is_some() && task.slots() > 0 {
+                    let (slots, holders) = held.entry(&task.policy.pool).or_default();
+                    (*slots, *holders) = (*slots + task.slots(), *holders + 1);
                 }
             }
         }
-        for start in &step.decision.starts {
+        for start in step.decision.starts.iter().filter(|start| start.attempt.slots > 0) {
             let there_are = step.truth.pools[&start.attempt.pool];
             // What needs none adds to nothing; see `rests`.
             let needs = step.truth.task(start.at).slots() > 0;

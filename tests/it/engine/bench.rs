@@ -1,19 +1,22 @@
 //! Rules in text: a world, what happens, and what is to be seen then.
 //!
 //! A world is one task a line: `name <- upstreams : policy`. An upstream with `?` is a COMPLETED
-//! edge, with `~` a WEAK one. `probe=1000` as a policy makes a probe of it, `gate` a gate. Events are those of [`Bench::happen`]; after each of them what is
+//! edge, with `~` a WEAK one. `probe=1000` as a policy makes a probe of it, `gate` a gate. `map=a`
+//! maps over the result of `a`, `map=[1,2]` over a list, `shards=3` makes shards; an item is
+//! `name[0]`. Events are those of [`Bench::happen`]; after each of them what is
 //! ready is started. What is expected is one word a task: `a=RETRY_WAIT#2(EXIT_1)`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring::engine::{
-    Decision, EdgeRule, Effect, Event, NewRun, Plan, PlannedTask, Report, RerunWhat, TaskRunRef,
-    Word, World, apply, decide, explain,
+    Decision, EdgeRule, Effect, End, Event, Gathering, Kept, NewRun, Plan, PlannedTask, Report,
+    RerunWhat, TaskRunRef, Word, World, apply, decide, explain, items_of,
 };
 use mainspring::graph::Graph;
 use mainspring::model::{
-    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, NodeId, Outcome, RunDays, RunId, RunOn,
+    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, Mapping, NodeId, Outcome, Over, RunDays,
+    RunId, RunOn,
     TaskDef, TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
 };
 
@@ -26,8 +29,9 @@ pub struct Bench {
     pub world: World,
     pub rows: MemoryRows,
     pub now: Instant,
-    pub names: Vec<String>,
     pub last: Decision,
+    /// Ends of attempts so far.
+    pub ends: Vec<End>,
     /// Seconds since START at which attempts of each task started.
     pub started: BTreeMap<String, Vec<i64>>,
     /// Seconds since START at which something was called for each task: polls too.
@@ -98,7 +102,7 @@ pub fn new_run(plan: &Arc<Plan>) -> NewRun {
     }
 }
 
-fn parse(text: &str) -> (Arc<Plan>, Vec<String>) {
+fn parse(text: &str) -> Arc<Plan> {
     let lines: Vec<&str> =
         text.split(['\n', ';']).map(str::trim).filter(|l| !l.is_empty()).collect();
     let name = |line: &str| line.split(['<', ':']).next().unwrap().trim().to_owned();
@@ -106,6 +110,7 @@ fn parse(text: &str) -> (Arc<Plan>, Vec<String>) {
     let (mut tasks, mut edges, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
     for (index, line) in (0u32..).zip(&lines) {
         let (head, policy) = line.split_once(':').unwrap_or((line, ""));
+        let (map, policy) = parse_map(policy);
         for up in head.split_once("<-").map_or("", |(_, up)| up).split_whitespace() {
             let kind = match up.chars().last() {
                 Some('?') => EdgeKind::Completed,
@@ -116,7 +121,10 @@ fn parse(text: &str) -> (Arc<Plan>, Vec<String>) {
             edges.push((names.iter().position(|name| name == up).unwrap() as u32, index));
             kinds.push(kind);
         }
-        let made = task(&names[index as usize], parse_policy(policy));
+        let mut made = task(&names[index as usize], parse_policy(&policy));
+        if map.is_some() {
+            made.def = Arc::new(TaskDef { map, ..(*made.def).clone() });
+        }
         let probe = policy.split_whitespace().find_map(|word| word.strip_prefix("probe="));
         tasks.push(match probe {
             Some(ms) => of_kind(made, "probe", Some(ms.parse().unwrap())),
@@ -126,7 +134,26 @@ fn parse(text: &str) -> (Arc<Plan>, Vec<String>) {
             None => made,
         });
     }
-    (plan(tasks, &edges, kinds), names)
+    plan(tasks, &edges, kinds)
+}
+
+/// What is said of items, and the rest.
+fn parse_map(text: &str) -> (Option<Mapping>, String) {
+    let (mut over, mut max_active, mut rest) = (None, None, Vec::new());
+    for word in text.split_whitespace() {
+        match word.split_once('=') {
+            Some(("map", list)) if list.starts_with('[') => {
+                over = Some(Over::Items(serde_json::from_str(list).unwrap()));
+            }
+            Some(("map", name)) => over = Some(Over::Result(name.into())),
+            Some(("mapparam", name)) => over = Some(Over::Param(name.into())),
+            Some(("shards", count)) => over = Some(Over::Shards(count.parse().unwrap())),
+            Some(("atonce", count)) => max_active = Some(count.parse().unwrap()),
+            _ => rest.push(word),
+        }
+    }
+    let map = over.map(|over| Mapping { argument: Some("x".into()), over, max_active });
+    (map, rest.join(" "))
 }
 
 fn parse_policy(text: &str) -> TaskPolicy {
@@ -175,13 +202,13 @@ impl Bench {
             Some(slots) => (slots.parse().unwrap(), rest),
             None => (100, text),
         };
-        let (plan, names) = parse(text);
+        let plan = parse(text);
         let mut bench = Bench {
             world: MemoryRows::new().world(slots, NodeId(1)),
             rows: MemoryRows::new(),
             now: START,
-            names,
             last: Decision::default(),
+            ends: Vec::new(),
             started: BTreeMap::new(),
             called: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -202,8 +229,19 @@ impl Bench {
         }
     }
 
-    /// Decides, commits and applies; a refusal is kept to be looked at.
+    /// Decides, commits and applies; a refusal is kept to be looked at. What mapped tasks wait for
+    /// is read at once.
     pub fn event(&mut self, event: &Event) {
+        self.one(event);
+        while let Some(event) = gathered(&self.world) {
+            self.one(&event);
+            if self.world.next_wake().is_some_and(|wake| wake <= self.now) {
+                self.one(&Event::Tick);
+            }
+        }
+    }
+
+    fn one(&mut self, event: &Event) {
         match decide(&self.world, event, self.now) {
             Ok(decision) => {
                 self.rows.commit(&decision).unwrap();
@@ -211,15 +249,16 @@ impl Bench {
                 for start in &decision.starts {
                     let at = (start.at.index, start.attempt.attempt_no);
                     self.tokens.insert(at, start.attempt.token);
-                    let name = self.names[start.at.index as usize].clone();
+                    let name = self.world.run(start.at.run).unwrap().name(start.at.index);
                     self.started.entry(name).or_default().push((self.now - START) / 1_000_000);
                 }
                 for effect in &decision.effects {
                     if let Effect::Start(at, _) | Effect::Poll(at, _) = effect {
-                        let name = self.names[at.index as usize].clone();
+                        let name = self.world.run(at.run).unwrap().name(at.index);
                         self.called.entry(name).or_default().push((self.now - START) / 1_000_000);
                     }
                 }
+                self.ends.extend(decision.ends.iter().cloned());
                 self.last = decision;
             }
             Err(refusal) => self.refused.push(refusal.to_string()),
@@ -227,11 +266,10 @@ impl Bench {
     }
 
     fn at(&self, name: &str) -> TaskRunRef {
-        let index = self.names.iter().position(|known| known == name);
-        TaskRunRef {
-            run: RunId(1),
-            index: index.unwrap_or_else(|| panic!("no task {name}")) as u32,
-        }
+        let run = self.world.run(RunId(1)).unwrap();
+        let mut all = 0..run.task_runs().len() as u32;
+        let index = all.find(|index| run.name(*index) == name);
+        TaskRunRef { run: RunId(1), index: index.unwrap_or_else(|| panic!("no task {name}")) }
     }
 
     /// `+5` seconds pass with a tick at each timer; `a ok`, `a fail CODE`, `a lost`, `a timeout`,
@@ -312,10 +350,11 @@ impl Bench {
             "lost" => Outcome::Lost,
             other => panic!("no outcome {other}"),
         };
+        let given = code.and_then(|code| code.strip_prefix('='));
         let record =
             AttemptRecord { error_code: code.map(str::to_owned), ..AttemptRecord::default() };
         let released = what != "hung";
-        let result = (outcome == Outcome::Success).then(|| Arc::from("1"));
+        let result = (outcome == Outcome::Success).then(|| Arc::from(given.unwrap_or("1")));
         let report = Report {
             at,
             attempt_no,
@@ -333,17 +372,24 @@ impl Bench {
     /// One word a task, and the run's state at the end; `*` marks what is stale.
     pub fn states(&self) -> String {
         let run = self.world.run(RunId(1)).unwrap();
-        let word = |(name, index): (&String, u32)| {
+        let word = |index: u32| {
+            let name = run.name(index);
             let p = &run.task_run(index).progress;
             let mut word = format!("{name}={}#{}", p.state, p.attempt_no);
             match p.blocked_by.and_then(|root| run.index_of(root)) {
-                Some(root) => word.push_str(&format!("(by {})", self.names[root as usize])),
+                Some(root) => word.push_str(&format!("(by {})", run.name(root))),
                 None => p.code.iter().for_each(|code| word.push_str(&format!("({code})"))),
             }
             word + if p.stale { "*" } else { "" }
         };
-        let words: Vec<String> = self.names.iter().zip(0..).map(word).collect();
+        let words: Vec<String> = (0..run.task_runs().len() as u32).map(word).collect();
         format!("{} run={}", words.join(" "), run.row.state).trim_start().to_owned()
+    }
+
+    /// The result of a task or an item.
+    pub fn result(&self, name: &str) -> Option<String> {
+        let progress = &self.world.task_run(self.at(name)).unwrap().progress;
+        progress.result.as_deref().map(str::to_owned)
     }
 
     pub fn why(&self, name: &str) -> String {
@@ -353,4 +399,22 @@ impl Bench {
     pub fn refused(&self) -> &str {
         self.refused.last().map_or("", String::as_str)
     }
+}
+
+/// Reads what a mapped task waits for, as whoever drives a world does; nothing of it lies in files.
+pub fn gathered(world: &World) -> Option<Event> {
+    let at = world.next_gathering()?;
+    let text = |kept: Kept| match kept {
+        Kept::Text(text) => text.to_string(),
+        Kept::Nothing => "null".to_owned(),
+        Kept::File(path) => panic!("{path}"),
+    };
+    Some(match world.gathering(at).unwrap() {
+        Gathering::List(kept) => Event::Expand { at, list: items_of(&text(kept)) },
+        Gathering::Results(results) => {
+            let results: Vec<String> = results.into_iter().map(text).collect();
+            let result = Some(Arc::from(format!("[{}]", results.join(","))));
+            Event::Collect { at, result, result_uri: None, texts: None }
+        }
+    })
 }

@@ -6,6 +6,7 @@ mod conditions;
 mod explaining;
 mod firing;
 mod large;
+mod mapping;
 mod moments;
 mod queue;
 mod retries;

@@ -43,6 +43,7 @@ fn filled(
 ) -> Result<Filled, Vec<Problem>> {
     let Value::Object(params) = params else { panic!("{params}") };
     let filling = Filling {
+        item: None,
         dag: "d",
         times: times("Asia/Shanghai"),
         params: &params,

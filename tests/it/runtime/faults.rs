@@ -419,6 +419,46 @@ fn a_fire_that_was_decided_by_an_older_rule_is_decided_again_by_the_new_one() {
     sound(&folder);
 }
 
+/// A list of three, mapped, and what takes the results: items are made in the middle of it.
+fn mapped(n: i64, fault: Fault) {
+    let folder = Folder::new("mapped");
+    let left = Arc::new(AtomicI64::new(0));
+    let spoilt = Spoilt { real: folder.store(), fault, left: Arc::clone(&left) };
+    let desk = Desk::with(&folder, Box::new(spoilt));
+    desk.register(json!([
+        {"name": "l", "handler": "m:l"},
+        {"name": "m", "handler": "m:m", "map": {"argument": "x", "result": "l"}},
+        {"name": "r", "handler": "m:r", "inputs": {"all": "m"}},
+    ]));
+    let host = Arc::new(
+        Host::default()
+            .on("l", |_, _| returned(Some("[1,2,3]")))
+            .on("m", |job, _| returned(Some(&job.item.as_ref().unwrap().text)))
+            .on("r", |job, _| returned(Some(&super::handlers::first_input(job)))),
+    );
+    // The making of the run is another test's.
+    let run = desk.submit(&host);
+    left.store(n, Ordering::SeqCst);
+    desk.wait(run);
+    let mut calls: Vec<String> = host.calls().into_iter().map(|(task, _)| task).collect();
+    calls.sort();
+    assert_eq!(calls, ["l", "m", "m", "m", "r"], "commit {n}, {fault:?}: each is called once");
+    let views = folder.store().task_runs(run).unwrap();
+    assert_eq!(views[2].row.progress.result.as_deref(), Some("[1,2,3]"), "commit {n}, {fault:?}");
+    sound(&folder);
+}
+
+#[test]
+fn every_commit_of_a_mapped_task_may_fail_and_no_item_is_lost_or_doubled() {
+    std::thread::scope(|scope| {
+        for n in 1..=7 {
+            for fault in [Fault::Before, Fault::After, Fault::Refused] {
+                scope.spawn(move || mapped(n, fault));
+            }
+        }
+    });
+}
+
 #[test]
 fn a_shutdown_whose_commit_is_refused_goes_on_all_the_same() {
     let folder = Folder::new("closing");

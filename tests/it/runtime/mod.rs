@@ -4,6 +4,7 @@ mod crash;
 mod faults;
 mod handlers;
 mod life;
+mod mapping;
 mod output;
 mod pools;
 #[cfg(unix)]

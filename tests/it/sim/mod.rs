@@ -54,22 +54,25 @@ fn worlds_under_faults_keep_every_invariant() {
         None => 0..number("MAINSPRING_WORLDS").unwrap_or(1000),
     };
     let (mut steps, mut walked) = (0, std::collections::BTreeSet::new());
+    let mut items = [0; 4];
     for seed in FOUND.iter().copied().chain(seeds.clone()) {
         match Story::tell(seed, Fault::None) {
             Ok(told) => {
                 steps += told.steps;
                 walked.extend(told.arrows);
+                items.iter_mut().zip(told.items).for_each(|(sum, count)| *sum += count);
             }
             Err(wrong) => panic!("MAINSPRING_SEED={seed}: {wrong}"),
         }
     }
     println!(
-        "{} worlds, {steps} decisions, {} arrows walked",
+        "{} worlds, {steps} decisions, {} arrows walked, items {items:?}",
         seeds.end - seeds.start,
         walked.len()
     );
     // An arrow that no story walks is an arrow that nobody tests.
     if seeds.end - seeds.start >= 1000 {
+        assert!(items.iter().all(|count| *count > 0), "made, again, removed, none: {items:?}");
         use mainspring::model::State::*;
         for (from, to, why) in mainspring::model::ARROWS {
             // Nobody decides these yet: block_timeout, and skips by an edge.

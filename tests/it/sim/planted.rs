@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use mainspring::engine::{EdgeRule, Event, Plan, Report};
-use mainspring::model::{AttemptRecord, EdgeKind, Outcome, TaskDef};
+use mainspring::model::{AttemptRecord, EdgeKind, Mapping, Outcome, TaskDef};
 
 use super::story::{Fault, Story, altered};
 
@@ -54,6 +54,20 @@ pub fn plant(story: &Story, event: &Event) -> Event {
         }
         (Fault::NoRunOn, Event::CreateRun(new)) => {
             new.plan = with_defs(&new.plan, |def| def.policy.run_on = None);
+        (Fault::NoItemLimit, Event::CreateRun(new)) => {
+            new.plan = altered(&new.plan, |plan| {
+                for task in &mut plan.tasks {
+                    let mut def = (*task.def).clone();
+                    def.map = def.map.map(|map| Mapping { max_active: None, ..map });
+                    task.def = Arc::new(def);
+                }
+            });
+        }
+        (Fault::LostItem, Event::Expand { list: Ok(list), .. }) => drop(list.pop()),
+        (Fault::ResultsAskew, Event::Collect { result: Some(result), .. }) => {
+            let mut list: Vec<serde_json::Value> = serde_json::from_str(result).unwrap();
+            list.reverse();
+            *result = serde_json::Value::Array(list).to_string().into();
         }
         // The engine hears of the cancel of something else.
         (Fault::NoCancel, Event::Cancel { only, .. }) => *only = Some(Vec::new()),
@@ -90,4 +104,7 @@ fn each_planted_fault_is_caught_by_its_checker() {
     caught_by(Fault::WrongWord, "words");
     caught_by(Fault::NoNotBefore, "not_before");
     caught_by(Fault::NoRunOn, "run_on");
+    caught_by(Fault::NoItemLimit, "mapping");
+    caught_by(Fault::LostItem, "mapping");
+    caught_by(Fault::ResultsAskew, "mapping");
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use mainspring::engine::{Decision, Plan, World};
 use mainspring::model::journal::{self, Entry};
 use mainspring::model::{
-    DagId, Instant, LeaseRow, NodeId, Outcome, RunId, RunRow, ScopeId, TaskRunId, TaskRunRow,
+    DagId, Instant, LeaseRow, NodeId, Outcome, Progress, RunId, RunRow, ScopeId, TaskRunId,
+    TaskRunRow,
 };
 
 /// A run as it is stored.
@@ -18,6 +19,14 @@ pub struct Stored {
     pub task_runs: BTreeMap<TaskRunId, TaskRunRow>,
     pub leases: BTreeMap<TaskRunId, LeaseRow>,
     pub journal: Vec<Vec<u8>>,
+}
+
+impl Stored {
+    /// Items come after the task runs of the plan, by their ids.
+    fn id(&self, index: u32) -> Result<TaskRunId, String> {
+        let id = self.task_runs.keys().nth(index as usize).copied();
+        id.ok_or_else(|| format!("no task run {index}"))
+    }
 }
 
 /// The fold of all decisions.
@@ -55,6 +64,28 @@ impl MemoryRows {
             };
             self.runs.insert(stored.row.id, stored);
         }
+        for made in &decision.items {
+            let stored = self.run(made.of.run)?;
+            let planned = &stored.plan.tasks[made.of.index as usize];
+            let known = stored.task_runs.values().filter(|row| row.task_id == planned.task_id);
+            let known = known.count() as i32 - 1;
+            let rows: Vec<TaskRunRow> = (0u32..)
+                .zip(&made.items)
+                .map(|(nth, item)| TaskRunRow {
+                    id: made.first.offset(nth),
+                    run_id: made.of.run,
+                    task_id: planned.task_id,
+                    task_version_id: planned.version_id,
+                    map_index: known + nth as i32,
+                    nominal_at: stored.row.nominal_at,
+                    biz_date: stored.row.biz_date,
+                    created_at: made.when,
+                    progress: Progress { item: Some(item.clone()), ..Progress::default() },
+                })
+                .collect();
+            stored.task_runs.extend(rows.into_iter().map(|row| (row.id, row)));
+            self.next.1 = made.first.offset(made.items.len() as u32).0;
+        }
         let mut entries: BTreeMap<RunId, Vec<Entry>> = BTreeMap::new();
         for to in &decision.moves {
             let row = self.run(to.at.run)?.task_runs.get_mut(&to.id).ok_or("no such row")?;
@@ -72,9 +103,9 @@ impl MemoryRows {
             });
         }
         for late in &decision.late {
-            let first = self.run(late.at.run)?.row.first_task_run_id;
+            let id = self.run(late.at.run)?.id(late.at.index)?;
             entries.entry(late.at.run).or_default().push(Entry::Late {
-                task_run: first.offset(late.at.index),
+                task_run: id,
                 outcome: late.outcome,
                 attempt_no: late.attempt_no,
                 when: late.when,
@@ -113,7 +144,7 @@ impl MemoryRows {
         }
         for at in &decision.releases {
             let stored = self.run(at.run)?;
-            let id = stored.row.first_task_run_id.offset(at.index);
+            let id = stored.id(at.index)?;
             stored.leases.remove(&id).ok_or("no lease to drop")?;
         }
         for (at, id) in &decision.stale {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use mainspring::engine::Plan;
-use mainspring::model::{Backoff, EdgeKind, NotBefore, RunDays, RunOn, TaskPolicy};
+use mainspring::model::{
+    Backoff, EdgeKind, Mapping, NotBefore, Over, RunDays, RunOn, TaskDef, TaskPolicy,
+};
 
 use super::rng::Rng;
 use crate::engine::bench::{of_kind, plan, task};
@@ -54,20 +56,37 @@ pub fn random_plan(rng: &mut Rng) -> Arc<Plan> {
     let mut tasks = Vec::new();
     let (mut edges, mut kinds) = (Vec::new(), Vec::new());
     for index in 0..count as u32 {
-        let made = task(&format!("t{index}"), policy(rng));
-        tasks.push(match rng.below(100) {
+        let mut made = task(&format!("t{index}"), policy(rng));
+        made = match rng.below(100) {
             0..8 => of_kind(made, "gate", None),
             8..18 => of_kind(made, "probe", Some(500 + rng.below(6) as i64 * 500)),
             _ => made,
-        });
+        };
         let wanted = rng.below(4).min(u64::from(index));
         let mut ups: Vec<u32> = (0..wanted).map(|_| rng.below(u64::from(index)) as u32).collect();
         ups.sort_unstable();
         ups.dedup();
+        if made.def.slots() > 0 && rng.chance(if index == 0 { 60 } else { 160 }) {
+            let over = match (ups.first(), rng.below(3)) {
+                (Some(up), 0 | 1) => Over::Result(format!("t{up}")),
+                (_, 2) => Over::Shards(1 + rng.below(4) as u32),
+                _ => Over::Items((0..rng.below(5)).map(|n| n.into()).collect()),
+            };
+            let max_active = rng.chance(400).then(|| 1 + rng.below(3) as u32);
+            let map = Some(Mapping { argument: Some("x".into()), over, max_active });
+            made.def = Arc::new(TaskDef { map, ..(*made.def).clone() });
+        }
+        tasks.push(made);
         for up in ups {
             edges.push((up, index));
             let rare = [EdgeKind::Completed, EdgeKind::Weak, EdgeKind::DataReady];
-            kinds.push(if rng.chance(200) { *rng.pick(&rare) } else { EdgeKind::Success });
+            let listing = tasks.last().and_then(|task| task.def.map.as_ref());
+            let listing = listing.is_some_and(|map| map.over == Over::Result(format!("t{up}")));
+            kinds.push(if !listing && rng.chance(200) {
+                *rng.pick(&rare)
+            } else {
+                EdgeKind::Success
+            });
         }
     }
     plan(tasks, &edges, kinds)

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mainspring::engine::{
-    Effect, Event, NewRun, Plan, Report, RerunWhat, TaskRunRef, Word, World, apply, decide,
+    Decision, Effect, Event, NewRun, Plan, Report, RerunWhat, TaskRunRef, Word, World, apply,
+    decide,
 };
 use mainspring::model::{
     AttemptRecord, AttemptStart, Instant, NodeId, Outcome, RunId, State, StopReason, Token, Trigger,
@@ -14,7 +15,7 @@ use super::rng::Rng;
 use super::rows::MemoryRows;
 use super::seed::{Rates, random_plan};
 use crate::checkers::{Checker, Step, Truth, all};
-use crate::engine::bench::{START, new_run};
+use crate::engine::bench::{START, gathered, new_run};
 
 /// A rule that is taken away, to see that its checker notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +32,17 @@ pub enum Fault {
     WrongWord,
     NoNotBefore,
     NoRunOn,
+    NoItemLimit,
+    LostItem,
+    ResultsAskew,
 }
 
 pub struct Told {
     pub steps: u64,
     pub hash: u64,
     pub arrows: BTreeSet<(State, State)>,
+    /// Items made, made again with another list, and removed; lists without any.
+    pub items: [u64; 4],
 }
 
 /// A story that takes more steps than this does not end.
@@ -77,7 +83,7 @@ impl Story {
             node: 1,
             agenda: BTreeMap::new(),
             sequence: 0,
-            told: Told { steps: 0, hash: 0, arrows: BTreeSet::new() },
+            told: Told { steps: 0, hash: 0, arrows: BTreeSet::new(), items: [0; 4] },
             quiet: false,
             died: false,
             rng,
@@ -87,7 +93,9 @@ impl Story {
         story.run_until(Some(faults_end))?;
         story.quiet = true;
         story.now = story.now.max(faults_end);
-        // What died silently is noticed at last, and a shutdown is followed by a new process.
+        // What died silently is noticed at last, and a shutdown is followed by a new process, which
+        // does not die.
+        story.died = false;
         story.crash()?;
         story.run_until(None)?;
         for checker in &mut story.checkers {
@@ -169,7 +177,7 @@ impl Story {
 
     fn somebody_interferes(&mut self) -> Result<(), String> {
         let runs: Vec<(RunId, u32)> =
-            self.world.runs().map(|run| (run.row.id, run.row.task_count)).collect();
+            self.world.runs().map(|run| (run.row.id, run.task_runs().len() as u32)).collect();
         if runs.is_empty() {
             return Ok(());
         }
@@ -187,6 +195,7 @@ impl Story {
                 _ => RerunWhat::WithDownstream(some),
             };
             self.happen(Event::Rerun { run, what })?;
+            self.a_list_is_made_again(run)?;
         }
         if self.rng.chance(self.rates.cancel) {
             let at = TaskRunRef { run, index: self.rng.below(u64::from(count)) as u32 };
@@ -206,6 +215,27 @@ impl Story {
         }
         self.died |= self.rng.chance(self.rates.crash);
         Ok(())
+    }
+
+    /// What a task is mapped over is run again, and its list may become another.
+    fn a_list_is_made_again(&mut self, run: RunId) -> Result<(), String> {
+        let Some(found) = self.world.run(run).filter(|_| self.rng.chance(500)) else {
+            return Ok(());
+        };
+        let lists = (0..found.row.task_count).filter(|index| {
+            let below = found.plan.graph.downstream(*index).iter();
+            found.task_run(*index).progress.state.is_final()
+                && below.into_iter().any(|below| {
+                    found.items(*below).is_some_and(|items| !items.is_empty())
+                        && found.task_run(*below).progress.state.is_final()
+                })
+        });
+        let lists: Vec<u32> = lists.collect();
+        if lists.is_empty() {
+            return Ok(());
+        }
+        let what = RerunWhat::WithDownstream(vec![*self.rng.pick(&lists)]);
+        self.happen(Event::Rerun { run, what })
     }
 
     /// The process is gone with its world; the next one reads the rows.
@@ -233,6 +263,9 @@ impl Story {
     /// An event, and then whoever may start.
     fn happen(&mut self, event: Event) -> Result<(), String> {
         self.step(event)?;
+        while let Some(event) = gathered(&self.world).filter(|_| !self.died) {
+            self.step(event)?;
+        }
         while self.world.has_ready() && !self.died {
             self.step(Event::Dispatch)?;
         }
@@ -259,6 +292,7 @@ impl Story {
         self.rows.commit(&decision).map_err(|e| wrong("rows", e))?;
         apply(&mut self.world, &decision).map_err(|e| wrong("apply", e.to_string()))?;
         self.told.arrows.extend(decision.moves.iter().map(|to| (to.from, to.to.state)));
+        self.count_items(&event, &decision);
         let step = Step {
             now: self.now,
             event: &event,
@@ -312,6 +346,19 @@ impl Story {
         }
     }
 
+    fn count_items(&mut self, event: &Event, decision: &Decision) {
+        let Event::Expand { list: Ok(list), .. } = event else { return };
+        let made: u64 = decision.items.iter().map(|items| items.items.len() as u64).sum();
+        let removed = decision.moves.iter().filter(|to| to.to.is_removed()).count() as u64;
+        let again = decision
+            .moves
+            .iter()
+            .filter(|to| to.to.item.is_some() && to.to.state == State::Pending);
+        let again = again.count() as u64 - removed;
+        let counts = [made, again, removed, u64::from(list.is_empty())];
+        self.told.items.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+
     /// A worker takes an attempt: how will it end?
     fn work(&mut self, at: TaskRunRef, attempt: &AttemptStart) {
         let rate = |rate| if self.quiet { 0 } else { rate };
@@ -330,7 +377,12 @@ impl Story {
         };
         let code = *self.rng.pick(&["X", "Y", "RESULT"]);
         let released = !self.rng.chance(hung);
-        let report = report(at, attempt.attempt_no, attempt.token, outcome, code, released);
+        let mut report = report(at, attempt.attempt_no, attempt.token, outcome, code, released);
+        if outcome == Outcome::Success && !self.rng.chance(100) {
+            // What is mapped over it has so many items.
+            let list: Vec<u64> = (0..self.rng.below(5)).map(|_| self.rng.below(9)).collect();
+            report.result = Some(format!("{list:?}").into());
+        }
         if self.rng.chance(twice) {
             let mut other = report.clone();
             other.outcome = *self.rng.pick(&[Outcome::Success, Outcome::Failed, Outcome::Lost]);

@@ -3,6 +3,7 @@
 mod edges;
 mod fields;
 mod kinds;
+mod maps;
 mod names;
 mod never_panics;
 mod params;

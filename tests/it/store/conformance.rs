@@ -3,6 +3,7 @@
 mod commits;
 mod fires;
 mod guards;
+mod items;
 mod processes;
 mod registers;
 mod releases;
@@ -54,6 +55,10 @@ suite! {
     guards::a_pool_is_never_overfull,
     guards::what_takes_no_slot_is_in_no_pools_way,
     guards::a_run_that_changed_is_refused,
+    items::items_are_read_back_after_what_the_plan_has,
+    items::items_of_several_runs_are_not_mixed_up,
+    items::ids_of_items_that_are_taken_are_refused,
+    items::what_was_removed_is_not_counted,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
     processes::one_node_at_a_time_leads,

@@ -4,11 +4,11 @@ use std::fmt::Debug;
 
 use mainspring::engine::RunMove;
 use mainspring::model::{
-    Binding, Date, Instant, Outcome, ReleaseAsk, RunState, ScheduleDef, ScheduleId, Share, Skip,
-    SkipReason, StopReason, TaskRunId,
+    Binding, Date, Instant, Outcome, Progress, ReleaseAsk, RunState, ScheduleDef, ScheduleId,
+    Share, Skip, SkipReason, StopReason, TaskRunId, TaskRunRow,
 };
 use mainspring::store::{
-    AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, NewSkip, Pause, RunFilter,
+    AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, NewSkip, NextIds, Pause, RunFilter,
     SqliteStore, Store, Watermark,
 };
 use proptest::prelude::*;
@@ -25,6 +25,7 @@ enum Step {
     Leave(u8),
     Pool(u8),
     Create { timed: bool, nominal: u8 },
+    Items { run: u8, count: u8, late: bool },
     Work(Vec<(u8, u8, u8)>),
     Stale(u8),
     MoveRun(u8, bool),
@@ -47,6 +48,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Leave),
         1 => any::<u8>().prop_map(Step::Pool),
         3 => (any::<bool>(), 0..4u8).prop_map(|(timed, nominal)| Step::Create { timed, nominal }),
+        2 => (any::<u8>(), 0..4u8, any::<bool>())
+            .prop_map(|(run, count, late)| Step::Items { run, count, late }),
         12 => prop::collection::vec((any::<u8>(), 0..3u8, any::<u8>()), 1..6).prop_map(Step::Work),
         1 => any::<u8>().prop_map(Step::Stale),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(run, cancel)| Step::MoveRun(run, cancel)),
@@ -189,6 +192,7 @@ impl Pair {
                 self.both(|store| store.set_pool("db", u32::from(slots % 4), at(now))).unwrap();
             }
             Step::Create { timed, nominal } => self.create(timed, i64::from(nominal)),
+            Step::Items { run, count, late } => self.items(run, count, late, now),
             Step::Work(items) => self.work(&items, now),
             Step::Stale(which) => {
                 let mut batch = self.batch();
@@ -280,6 +284,33 @@ impl Pair {
         batch.created.push(run.clone());
         if self.commit(&batch).is_ok() {
             self.runs.push(run);
+        }
+    }
+
+    /// Items of the second task of a run, after those it has; `late` with ids that others took.
+    fn items(&mut self, which: u8, count: u8, late: bool, now: i64) {
+        let ids = self.both(|store| store.next_ids()).unwrap();
+        let places = self.runs.len().max(1);
+        let mut batch = self.batch();
+        let Some(run) = self.runs.get_mut(usize::from(which) % places) else { return };
+        let Some(of) = run.task_runs.get(1).cloned() else { return };
+        let known = run.task_runs.iter().filter(|row| row.progress.item.is_some()).count();
+        let row = |nth: u8| TaskRunRow {
+            id: TaskRunId(ids.task_run + i64::from(nth)),
+            map_index: 100 + known as i32 + i32::from(nth),
+            created_at: at(now),
+            progress: Progress { item: Some(nth.to_string().into()), ..Progress::default() },
+            ..of.clone()
+        };
+        batch.items = (0..count).map(row).collect();
+        let task_run = ids.task_run - i64::from(late);
+        batch.expected = (count > 0).then_some(NextIds { task_run, ..ids });
+        let rows = batch.items.clone();
+        let id = run.row.id;
+        if self.commit(&batch).is_ok()
+            && let Some(run) = self.runs.iter_mut().find(|run| run.row.id == id)
+        {
+            run.task_runs.extend(rows);
         }
     }
 

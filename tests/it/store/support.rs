@@ -32,6 +32,7 @@ pub fn task(name: &str, upstreams: &[&str]) -> TaskDef {
         params: Default::default(),
         param_schema: Vec::new(),
         inputs: Default::default(),
+        map: None,
         injected: Vec::new(),
         dependencies: upstreams.iter().map(|up| Dependency::on_success(*up)).collect(),
         policy: TaskPolicy::default(),

@@ -1,6 +1,8 @@
 //! The views of the warehouse tables, over a history made by hand.
 
-use mainspring::model::{Binding, BizOffset, EdgeKind, Outcome, State, Trigger};
+use mainspring::model::{
+    Binding, BizOffset, EdgeKind, Outcome, Progress, State, TaskRunId, TaskRunRow, Trigger,
+};
 use mainspring::store::{SqliteStore, Store};
 use rusqlite::types::Value;
 
@@ -222,4 +224,27 @@ fn attempts_are_counted_from_the_last_rerun() {
     store.connection().execute_batch("UPDATE task_run SET rerun_base = 2 WHERE id = 1").unwrap();
     assert_eq!(column(&store, "SELECT retry_count FROM v_task_instance LIMIT 1"), ["0"]);
     assert_eq!(column(&store, "SELECT last_duration FROM v_tasks LIMIT 1"), ["1000"]);
+}
+
+/// Of a mapped task the whole is what its row is; an item is a line of its own in `v_runs`.
+#[test]
+fn an_item_does_not_stand_for_its_task() {
+    let mut store = open(":memory:");
+    let mut desk = Desk::open(&mut store);
+    let run = desk.create(0);
+    let ids = desk.store.next_ids().unwrap();
+    let mut batch = desk.batch();
+    batch.expected = Some(ids);
+    batch.items = vec![TaskRunRow {
+        id: TaskRunId(ids.task_run),
+        map_index: 1,
+        progress: Progress { item: Some("\"a\"".into()), ..Progress::default() },
+        ..run.task_runs[1].clone()
+    }];
+    desk.store.commit(&batch).unwrap();
+    let whole = run.task_runs[1].id.to_string();
+    let question = "SELECT last_task_run_id FROM v_tasks WHERE task_id = 'flights.clean'";
+    assert_eq!(column(&store, question), [whole]);
+    let question = "SELECT map_index FROM v_runs WHERE task = 'flights.clean' ORDER BY task_run_id";
+    assert_eq!(column(&store, question), ["-", "1"]);
 }
