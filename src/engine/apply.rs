@@ -6,8 +6,7 @@ use super::items::Place;
 use super::run::{Live, Run, TaskRun};
 use super::{
     CreateRun, Decision, End, LeaseStop, Move, NewItems, Rests, RunMove, ScheduleMove, Start,
-    TaskRunRef,
-    World,
+    TaskRunRef, World,
 };
 use crate::model::{Progress, RunId, RunState, ScheduleId, State};
 

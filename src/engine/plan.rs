@@ -111,7 +111,12 @@ impl Plan {
                     }
                     (Some(up), None) => {
                         edges.push((up, down));
-                        rules.push(EdgeRule::of(edge));
+                        let mut rule = EdgeRule::of(edge);
+                        if is_data {
+                            // Without an asset there is nothing that a skipped task still owes.
+                            rule.kind = EdgeKind::Success;
+                        }
+                        rules.push(rule);
                     }
                     (None, None) if edge.kind != EdgeKind::Weak => {
                         outside.push(Across::plain(edge))

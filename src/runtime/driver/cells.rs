@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::Driver;
 use crate::calendar::dates::add_months;
 use crate::engine::{
-    Absence, CellAt, CellKey, DATA, Decision, Event, Found, Known, Origin, Plan, READY, Report, TaskRunRef,
-    Texts, Upstream,
+    Absence, CellAt, CellKey, DATA, Decision, Event, Found, Known, Origin, Plan, READY, Report,
+    TaskRunRef, Texts, Upstream,
 };
 use crate::model::{ASSET, Instant, OffsetUnit, Outcome, State};
 use crate::runtime::output::{result_head, stdout_head};
@@ -88,6 +88,8 @@ impl Driver {
         });
         let declared = match (ready, date) {
             (Some(asset), Some(date)) => self.store.is_declared(&asset, date)?,
+            // Without an asset there is nothing that a skipped task could still owe.
+            (None, _) => key.upstream.ends_with(DATA),
             _ => false,
         };
         let Some(reading) = reading else {
