@@ -107,6 +107,8 @@ impl Draft<'_> {
         let mut edges = self.edges(at);
         edges.counts.change_outside(kind, from, votes);
         edges.lost_cause |= from.verdict() == Verdict::Broken;
+        // A cause that is found from now on may be another one.
+        edges.searched = false;
         self.edges.insert(at, edges);
         self.touched.push_back(at);
     }

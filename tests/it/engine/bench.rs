@@ -15,9 +15,8 @@ use mainspring::engine::{
 };
 use mainspring::graph::Graph;
 use mainspring::model::{
-    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, Mapping, NodeId, Outcome, Over, RunDays,
-    RunId, RunOn,
-    TaskDef, TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
+    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, Mapping, NodeId, Outcome, Over,
+    RunDays, RunId, RunOn, TaskDef, TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
 };
 
 use crate::sim::rows::MemoryRows;

@@ -54,6 +54,7 @@ pub fn plant(story: &Story, event: &Event) -> Event {
         }
         (Fault::NoRunOn, Event::CreateRun(new)) => {
             new.plan = with_defs(&new.plan, |def| def.policy.run_on = None);
+        }
         (Fault::NoItemLimit, Event::CreateRun(new)) => {
             new.plan = altered(&new.plan, |plan| {
                 for task in &mut plan.tasks {
