@@ -105,7 +105,7 @@ const NAMED: usize = 8;
 /// Why a task run is where it is. None where there is no such task run.
 pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanation> {
     let run = world.run(at.run)?;
-    let task_run = run.get(at.index)?;
+    let (task_run, task) = (run.get(at.index)?, run.task(at.index)?);
     let progress = &task_run.progress;
     let mut reasons = Vec::new();
     let live = task_run.live.as_ref();

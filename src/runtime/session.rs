@@ -19,7 +19,9 @@ use super::node::{LEASE_MS, NodeLock, is_alive};
 use super::process::{ProcessOptions, ProcessPool};
 use super::refusal::SessionError;
 use super::reporter::Reporter;
-use super::request::{CachedPlan, NewRunRequest, Rerun, indexes_in, items_of_rows, new_run};
+use super::request::{
+    CachedPlan, NewRunRequest, Rerun, indexes, indexes_in, items_of_rows, new_run,
+};
 use super::told::Told;
 use super::watch::RunWatch;
 use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, Word, World, check_pairs, explain};

@@ -102,7 +102,7 @@ impl Draft<'_> {
             slots: 0,
             pool: None,
         };
-        self.out.starts.push(Start { at, attempt, timeout_at: None });
+        self.out.starts.push(Start { at, attempt, timeout_at: None, rest: None });
         self.shift(at, |p| {
             p.errors_used += 1;
             p.state = State::Failed;

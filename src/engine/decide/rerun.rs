@@ -131,7 +131,7 @@ impl Draft<'_> {
         }
         // What other runs have made of it is old too; those that are not here are marked by the
         // driver, which can look for them.
-        for at in chosen.iter().flat_map(|index| self.world.watchers(run, *index)) {
+        for at in changed.iter().flat_map(|index| self.world.watchers(run, *index)) {
             let Some(task_run) = self.world.task_run(at) else { continue };
             if task_run.progress.state.is_final() && !task_run.progress.stale {
                 self.out.stale.push((at, task_run.id));

@@ -7,7 +7,9 @@ use super::{Driver, Waiting};
 use crate::engine::{self, Event, NewRun, RerunWhat, TaskRunRef, Word, decide};
 use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, RunState, ScheduleId};
 use crate::runtime::refusal::SessionError;
-use crate::runtime::request::{CachedPlan, NewRunRequest, indexes_in, items_of_run, new_run};
+use crate::runtime::request::{
+    CachedPlan, NewRunRequest, indexes, indexes_in, items_of_run, new_run,
+};
 use crate::runtime::turn::Turn;
 use crate::store::StoreError;
 
@@ -147,7 +149,10 @@ impl Driver {
             Ask::Cancel { run, tasks, grace_ms } => {
                 let only = match tasks {
                     None => None,
-                    Some(names) => Some(self.indexes_here(run, &*self.plan_here(run)?, &names)?),
+                    Some(names) => {
+                        let plan = self.plan_here(run)?;
+                        Some(self.indexes_here(run, &plan, &names)?)
+                    }
                 };
                 let event = Event::Cancel { run, only, grace_ms };
                 self.try_decide(&event, turn, now).map_err(SessionError::Refused)?;
