@@ -21,6 +21,7 @@ class Definition:
         self.problems: list[Problem] = []
         self.changes = 0
         self._nodes: dict[str, Node] = {}
+        self._probes: dict[str, Node] = {}
         self._first: dict[Task[Any, Any], Node] = {}
         self._varied: set[Task[Any, Any]] = set()
         self._token: Any = None
@@ -120,8 +121,27 @@ class Definition:
 
     def nodes(self) -> "list[Node]":
         """Return the nodes in the order in which they were written."""
-        return [node for node in self._nodes.values()
-                if not (node.implicit and node.task in self._varied)]
+        found = [node for node in self._nodes.values()
+                 if not (node.implicit and node.task in self._varied)]
+        probes = [probe for node in found for probe in self._probes_of(node)]
+        return [*found, *probes] if probes else found
+
+    def _probes_of(self, node: Node) -> "list[Node]":
+        """The task that asks whether what a task makes is ready, where its asset has a check."""
+        from mainspring._edge import checked
+
+        asset = checked(node.task.options.get("produces"))
+        if asset is None:
+            return []
+        known = self._probes.get(node.name)
+        if known is None or known.task.fn is not asset.check:
+            options = {"interval": asset.interval or "1m", "timeout": asset.timeout,
+                       "name": f"{node.name}_ready", "type": "probe", "produces": asset.name}
+            task: Task[Any, Any] = Task(asset.check, {
+                key: value for key, value in options.items() if value is not None})
+            known = self._probes[node.name] = Node(self, task.name, task)
+            known.upstream[node.key] = None
+        return [known]
 
     def _new(self, name: str, task: "Task[Any, Any]") -> Node:
         self.touch()

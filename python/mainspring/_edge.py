@@ -337,6 +337,12 @@ class Asset:
         return f"asset({self.name!r})"
 
 
+def checked(produces: Any) -> Asset | None:
+    """Return the asset of a ``produces=`` that has a check, if one has."""
+    several = produces if isinstance(produces, (list, tuple)) else [produces]
+    return next((each for each in several if getattr(each, "check", None) is not None), None)
+
+
 def asset(
     name: str,
     *,
@@ -353,7 +359,8 @@ def asset(
         Such as ``"ods.orders"`` or ``"lake/ods/orders"``.
     check : callable, optional
         Says whether the data is there, once the task that makes it has succeeded. It is asked
-        every ``interval`` and holds no slot in between; it takes what a task takes.
+        every ``interval`` and holds no slot in between; it takes what a task takes. It is a probe
+        of its own beside that task, ``<task>_ready``.
     interval : str or timedelta, optional
         Default ``"1m"``.
     timeout : str or timedelta, optional

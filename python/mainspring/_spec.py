@@ -159,7 +159,16 @@ def _task_spec(node: Node, problems: "list[Problem]") -> "dict[str, Any]":
     if "labels" in options:
         spec["labels"] = several(options["labels"])
     if "produces" in options:
-        spec["produces"] = [getattr(each, "name", each) for each in several(options["produces"])]
+        made = several(options["produces"])
+        waiting = [each for each in made if getattr(each, "check", None) is not None]
+        if len(waiting) > 1:
+            problems.append(Problem(
+                "two_checks", f"{node.key}.produces", "two of its assets have a check",
+                "give one check, which looks at both, or split the task"))
+        # What has a check is made ready by its probe.
+        made = [getattr(each, "name", each) for each in made if each not in waiting]
+        if made:
+            spec["produces"] = made
     problems.extend(node.problems)
     static = dict(node.static)
     for name, value in (options.get("params") or {}).items():

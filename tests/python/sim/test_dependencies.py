@@ -493,3 +493,101 @@ def test_unknown_assets_and_two_makers_are_refused(story):
     with pytest.raises(SpecError, match="makes the asset `x` ready already"), \
             ms.testing.simulated("2024-03-10", [twice]):
         pass
+
+
+def test_an_asset_with_a_check_is_ready_when_that_says_so(story):
+    """The check is asked again and again, holds no slot, and is a probe beside the task."""
+    arrived = []
+
+    def is_there(biz_date):
+        return str(biz_date) in arrived
+
+    orders = ms.asset("ods.orders", check=is_there, interval="10m", timeout="5h")
+    up = dag("ods", story, {"load": {"produces": orders}})
+    data = ms.dep("ods.load", kind="DATA_READY")
+    down = dag("dwd", story, {
+        "clean": {"depends_on": [orders.ready()]}, "same": {"depends_on": [data]},
+        "early": {"depends_on": ["ods.load"]},
+    })
+    with ms.testing.simulated("2024-03-10", [up, down]) as world:
+        world.advance("2h")
+        assert states(world, "ods", "2024-03-10") == {"load": "SUCCESS", "load_ready": "RUNNING"}
+        assert states(world, "dwd", "2024-03-10") == {
+            "clean": "PENDING", "same": "PENDING", "early": "SUCCESS"}
+        arrived.append("2024-03-10")
+        world.advance("10m")
+        assert states(world, "dwd", "2024-03-10") == dict.fromkeys(
+            ("clean", "same", "early"), "SUCCESS")
+        world.advance(to="2024-03-11T07:01")
+        assert states(world, "ods", "2024-03-11") == {"load": "SUCCESS", "load_ready": "TIMEOUT"}
+        assert states(world, "dwd", "2024-03-11") == {
+            "clean": "BLOCKED", "same": "BLOCKED", "early": "SUCCESS"}
+
+
+def test_edges_that_seldom_match_are_refused(story):
+    """A weekly upstream has no run on six of seven days; and no week has its Tuesday on a Monday."""
+    weekly = dag("weekly", story, {"a": {}}, schedule="0 3 * * 1")
+    daily = dag("daily", story, {"b": {"depends_on": ["weekly.a"]}})
+    with pytest.raises(SpecError, match="6 of 7") as refused, \
+            ms.testing.simulated("2024-03-10", [weekly, daily]):
+        pass
+    [problem] = refused.value.problems
+    assert (problem.code, problem.place) == ("edge_never_matches", "daily.b")
+    assert "ms.slots(0)" in problem.hint
+    itself = dag("report", story, {"a": {"depends_on": [ms.dep("a", offset=-6)]}},
+                 schedule="0 3 * * 1")
+    with pytest.raises(SpecError, match="never has a run where it looks"), \
+            ms.testing.simulated("2024-03-10", [itself]):
+        pass
+    for good in (ms.slots(0), ms.weeks(0)):
+        fine = dag("daily", story, {"b": {"depends_on": [ms.dep("weekly.a", offset=good)]}})
+        with ms.testing.simulated("2024-03-10", [weekly, fine]):
+            pass
+
+
+def test_a_month_back_is_the_run_of_that_month(story):
+    """Months end on different days; a daily task finds the closing of the month before."""
+    closing = dag("finance", story, {"close": {}}, schedule="0 1 1 * *", biz_offset=-1)
+    after = dag("dws", story, {"sums": {"depends_on": [
+        ms.dep("finance.close", offset=ms.months(-1))]}})
+    itself = dag("ledger", story, {"book": {"depends_on": [
+        ms.dep("book", offset=ms.months(-1))]}}, schedule="0 2 1 * *", biz_offset=-1)
+    story.fails[("close", "2024-02-29")] = 1
+    with ms.testing.simulated("2024-01-20", [closing, after, itself]) as world:
+        world.advance(to="2024-04-02T12:00")
+        assert states(world, "dws", "2024-02-15") == {"sums": "SUCCESS"}   # by that of January
+        assert states(world, "dws", "2024-03-15") == {"sums": "BLOCKED"}   # by that of February
+        assert states(world, "dws", "2024-04-02") == {"sums": "SUCCESS"}
+        assert [run["book"].state for run in world.runs("ledger")] == ["SUCCESS"] * 3
+        rerun(world, closing, "2024-02-29")
+        assert states(world, "dws", "2024-03-15") == {"sums": "SUCCESS"}
+
+
+def test_which_of_several_runs_of_a_day_count(story):
+    """An upstream that fires four times a day: all, the last, or any."""
+    up = dag("up", story, {"a": {}}, schedule="0 0,6,12,18 * * *", biz_offset=0)
+    down = dag("down", story, {
+        which: {"depends_on": [ms.dep("up.a", which=which)]} for which in ("all", "last", "any")
+    }, schedule="0 20 * * *")
+    slow = {"up.a": ms.testing.stub(takes="1h")}
+    with ms.testing.simulated("2024-03-09T23:30", [up, down], stub=slow) as world:
+        world.advance(to="2024-03-10T18:30")
+        down_by_hand = down.run("2024-03-10", wait=False)
+        world.advance("1m")
+        seen = {task.task: task.state for task in down_by_hand.tasks}
+        assert seen == {"all": "PENDING", "last": "PENDING", "any": "SUCCESS"}
+        world.advance("1h")
+        assert {task.state for task in down_by_hand.tasks} == {"SUCCESS"}
+
+
+def test_what_is_final_downstream_is_marked_when_its_upstream_runs_again(story):
+    up = dag("up", story, {"a": {}})
+    down = dag("down", story, {"b": {"depends_on": ["up.a"]},
+                               "c": {"depends_on": [ms.dep("up.a", offset=-1)]}})
+    with ms.testing.simulated("2024-03-10", [up, down]) as world:
+        world.advance(to="2024-03-12T12:00")
+        rerun(world, up, "2024-03-11", "a")
+        stale = {(str(run.biz_date), task.task) for run in world.runs("down")
+                 for task in run.tasks if task.stale}
+        assert stale == {("2024-03-11", "b"), ("2024-03-12", "c")}
+        assert story.calls.count(("b", "2024-03-11")) == 1
