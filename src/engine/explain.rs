@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::across_words::said;
 use super::edges::edge_verdict;
+use super::queue::fits;
 use super::{Stop, TaskRunRef, World};
-use crate::model::{Instant, RunId, State, TaskRunId};
+use crate::model::{Claim, Instant, RunId, State, TaskRunId};
 
 /// The answer: where a task run stands, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,21 @@ pub enum Reason {
         /// Slots it takes.
         wants: u32,
     },
+    /// A limit holds it back.
+    Limited {
+        /// The limit: the name of a shared one; none is `max_active` of its task.
+        limit: Option<String>,
+        /// Slots held.
+        held: u32,
+        /// Slots there are.
+        slots: u32,
+        /// Slots it takes.
+        wants: u32,
+    },
+    /// Its deadline has passed.
+    Overdue(Instant),
+    /// It is given up then, if it is still BLOCKED.
+    BlockedUntil(Instant),
     /// Nothing starts here any more: an orderly shutdown.
     Interrupting,
     /// An attempt is live.
@@ -93,11 +109,18 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
                 stop: live.stop,
             }));
         }
-        State::Ready => reasons.extend(world.queued(at)),
+        State::Ready => {
+            reasons.extend(world.queued(at, now));
+            reasons.extend(world.limited(at));
+        }
         state if state.is_final() => {
             reasons.push(Reason::Ended(progress.code.clone(), progress.finished_at));
         }
         _ => {}
+    }
+    reasons.extend(progress.blocked_until.map(Reason::BlockedUntil));
+    if let Some(deadline_at) = progress.deadline_at.filter(|_| progress.overdue_at.is_some()) {
+        reasons.push(Reason::Overdue(deadline_at));
     }
     if let Some(wake_at) = progress.wake_at.filter(|wake_at| *wake_at > now) {
         reasons.push(Reason::WaitsUntil(wake_at, progress.code.clone()));
@@ -133,12 +156,26 @@ fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
 }
 
 impl World {
-    fn queued(&self, at: TaskRunRef) -> Option<Reason> {
+    fn queued(&self, at: TaskRunRef, now: Instant) -> Option<Reason> {
         let name = self.pool_of(at);
         let pool = self.pools.get(&name)?;
-        let ahead = pool.queue.values().position(|queued| *queued == at)?;
+        let ahead = pool.ahead(self.queue_key(at)?, now);
         let (held, slots, wants) = (pool.held, pool.slots, self.slots(at));
         Some(Reason::Queued { pool: name, ahead, held, slots, wants })
+    }
+
+    /// The limits that have no room for it.
+    fn limited(&self, at: TaskRunRef) -> Vec<Reason> {
+        let task = self.runs.get(&at.run).and_then(|run| run.task(at.index));
+        let claims = task.map(|task| task.def.policy.claims(task.task_id)).unwrap_or_default();
+        let reason = |claim: Claim| {
+            let (slots, held) = self.limit_for(&claim);
+            let limit = claim.most.is_none().then_some(claim.limit);
+            let wants = claim.slots;
+            let full = !fits(slots, held, wants);
+            full.then_some(Reason::Limited { limit, held, slots, wants })
+        };
+        claims.into_iter().filter_map(reason).collect()
     }
 }
 
@@ -176,6 +213,15 @@ impl fmt::Display for Reason {
                 }
                 write!(f, " behind {ahead}, wants {wants}, {held} of {slots} slots are held")
             }
+            Reason::Limited { limit, held, slots, wants } => {
+                match limit {
+                    Some(limit) => write!(f, "held back by the limit {limit}")?,
+                    None => write!(f, "held back by max_active of its task")?,
+                }
+                write!(f, ": wants {wants}, {held} of {slots} are held")
+            }
+            Reason::Overdue(at) => write!(f, "its deadline {at} has passed"),
+            Reason::BlockedUntil(at) => write!(f, "given up at {at} if it is still blocked"),
             Reason::Interrupting => write!(f, "nothing starts any more, this process is stopping"),
             Reason::Attempt { attempt_no, since, timeout_at, stop } => {
                 write!(f, "attempt {attempt_no} runs since {since}")?;

@@ -6,9 +6,11 @@
 
 mod across_words;
 mod action;
+mod admission;
 mod apply;
 mod cell;
 mod check;
+mod deadline;
 mod decide;
 mod edges;
 mod event;
@@ -17,6 +19,7 @@ mod fill;
 mod moment;
 mod plan;
 mod preview;
+mod queue;
 mod run;
 mod schedule;
 mod see;
@@ -27,8 +30,8 @@ mod versions;
 mod world;
 
 pub use action::{
-    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, PlanRef, RunMove, ScheduleMove, Start,
-    TaskRunRef,
+    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, Overdue, PlanRef, RunMove,
+    ScheduleMove, Start, TaskRunRef,
 };
 pub use apply::{Broken, apply};
 pub use cell::{Absence, CellAt, CellKey, Found, Known, Why};

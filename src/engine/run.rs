@@ -1,5 +1,6 @@
 //! A run in the world: its task runs with what is derived from them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cell::{Cells, Votes};
@@ -21,6 +22,8 @@ pub struct Run {
     pub plan: Arc<Plan>,
     pub(super) task_runs: Vec<TaskRun>,
     pub(super) tally: Tally,
+    /// Whether the world counts it among the active ones of its dag.
+    pub(super) counted: bool,
 }
 
 /// A task run: where it stands, its live attempt, and how many of its edges do not hold.
@@ -52,6 +55,8 @@ pub struct Live {
     pub started_at: Instant,
     /// How many slots of its task's pool it holds.
     pub slots: u32,
+    /// What it holds of limits; none is nothing.
+    pub limits: Option<Arc<BTreeMap<String, u32>>>,
     /// When its own time is over.
     pub timeout_at: Option<Instant>,
     /// A stop in progress.
@@ -64,9 +69,10 @@ impl Run {
     /// A run that was just made: everything PENDING.
     pub(super) fn new(row: RunRow, plan: Arc<Plan>, cells: &Cells) -> Run {
         let task_runs = (0..row.task_count)
-            .map(|index| TaskRun {
+            .zip(&plan.tasks)
+            .map(|(index, task)| TaskRun {
                 id: row.first_task_run_id.offset(index),
-                progress: Progress::default(),
+                progress: task.first_progress(&row),
                 live: None,
                 counts: Counts::default(),
                 votes: Vec::new(),
@@ -84,7 +90,8 @@ impl Run {
         task_runs: Vec<TaskRun>,
         cells: &Cells,
     ) -> Run {
-        let mut run = Run { row, cancel_requested, plan, task_runs, tally: Tally::default() };
+        let tally = Tally::default();
+        let mut run = Run { row, cancel_requested, plan, task_runs, tally, counted: false };
         for index in 0..run.task_runs.len() as u32 {
             let mut counts = Counts::default();
             for (upstream, rule) in run.plan.upstream(index) {
@@ -192,7 +199,7 @@ impl Plan {
                 nominal_at: run.nominal_at,
                 biz_date: run.biz_date,
                 created_at: run.created_at,
-                progress: Progress::default(),
+                progress: task.first_progress(run),
             })
             .collect()
     }
@@ -213,6 +220,7 @@ impl Live {
             node_id: lease.node_id,
             started_at,
             slots: lease.slots,
+            limits: (!lease.limits.is_empty()).then(|| Arc::new(lease.limits)),
             timeout_at: timeout_at(task, started_at),
             stop: lease.stop_reason.map(|reason| Stop { reason, give_up_at: started_at }),
             ended: !current,
@@ -241,6 +249,11 @@ impl Tally {
     pub fn change(&mut self, from: State, to: State) {
         self.0[from as usize] -= 1;
         self.0[to as usize] += 1;
+    }
+
+    /// Whether something runs, may start or is tried again.
+    pub fn is_active(&self) -> bool {
+        self.sum(|state| matches!(state, State::Ready | State::Running | State::RetryWait)) > 0
     }
 
     fn sum(&self, of: impl Fn(State) -> bool) -> u32 {

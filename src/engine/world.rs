@@ -4,18 +4,21 @@
 //! by themselves. What a crash left in the store therefore makes the same world as what was
 //! decided here.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apply::Broken;
 use super::cell::{CellKey, Cells, found};
 use super::edges::Texts;
+use super::queue::{Group, Limit, Pool, QueueKey, Victim, VictimKey};
 use super::run::{Live, Run, TaskRun};
-use super::{Plan, Scheduled, Served, TaskRunRef};
+use super::{Plan, PlannedTask, Scheduled, Served, TaskRunRef};
 use crate::model::{
-    DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, RunState, ScheduleId, ScopeId,
-    State, TaskRunId, TaskRunRow, TimedKey,
+    Claim, DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, ScheduleId, ScopeId, State,
+    TaskRunId, TaskRunRow, TimedKey,
 };
+use crate::policy::retry::may_preempt;
 
 /// What a decision is made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +30,7 @@ pub struct World {
     pub(super) runs: BTreeMap<RunId, Run>,
     /// Timed runs by their unique key.
     pub(super) timed: BTreeMap<TimedKey, RunId>,
-    /// How many runs of each dag are live.
+    /// How many runs of each dag have something that runs, may start, or is tried again.
     pub(super) active: BTreeMap<DagId, u32>,
     /// Dags whose schedules fire here.
     pub(super) served: BTreeMap<DagId, Served>,
@@ -38,6 +41,8 @@ pub struct World {
     /// Those whose next fire waits for a run of their dag to end.
     pub(super) waiting: BTreeSet<(DagId, ScheduleId)>,
     pub(super) pools: BTreeMap<Option<String>, Pool>,
+    /// Limits by their names.
+    pub(super) limits: BTreeMap<String, Limit>,
     pub(super) timers: BTreeSet<(Instant, TaskRunRef)>,
     /// Task runs with a lease.
     pub(super) leased: BTreeSet<TaskRunRef>,
@@ -51,30 +56,10 @@ pub struct World {
     pub(super) interrupting: bool,
 }
 
-/// A pool: its slots, how many are held, and who waits for one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Pool {
-    pub slots: u32,
-    pub held: u32,
-    pub queue: BTreeMap<QueueKey, TaskRunRef>,
-}
-
-/// Place in a queue: priority, first READY time, id.
-pub(super) type QueueKey = (u8, Instant, TaskRunId);
-
-impl Pool {
-    /// Whether so many more slots may be taken. What is wider than the whole pool runs alone,
-    /// because it would wait for ever otherwise; a pool of no slots is closed.
-    pub fn fits(&self, held: u32, slots: u32) -> bool {
-        let fits = u64::from(held) + u64::from(slots) <= u64::from(self.slots);
-        self.slots > 0 && (fits || held == 0)
-    }
-}
-
 impl World {
     /// An empty world. `next`: the ids that the next run and the next task run will have.
     pub fn new(next: (i64, i64), default_slots: u32, node: NodeId, scope: ScopeId) -> World {
-        let default = Pool { slots: default_slots, ..Pool::default() };
+        let default = Pool::of(default_slots);
         World {
             node,
             scope,
@@ -89,6 +74,7 @@ impl World {
             dues: BTreeSet::new(),
             waiting: BTreeSet::new(),
             pools: BTreeMap::from([(None, default)]),
+            limits: BTreeMap::new(),
             timers: BTreeSet::new(),
             leased: BTreeSet::new(),
             cells: Cells::default(),
@@ -219,16 +205,18 @@ impl World {
         })
     }
 
-    /// Lets go of a run that has ended. One whose slots are still held stays, and so does one that
+    /// Lets go of a run that has ended. One whose slots are still held stays, one that time alone
+    /// will have something to do with, as it has with what is BLOCKED not for ever, and one that
     /// goes on by itself when something outside of it is repaired: false.
     pub fn forget(&mut self, run: RunId) -> bool {
-        let held = self.runs.get(&run).is_some_and(|run| {
-            run.task_runs.iter().any(|task_run| task_run.live.is_some() || run.may_go_on(task_run))
+        let stays = self.runs.get(&run).is_some_and(|run| {
+            let waits = |task_run: &TaskRun| task_run.live.is_some() || due_at(task_run).is_some();
+            run.task_runs.iter().any(|task_run| waits(task_run) || run.may_go_on(task_run))
         });
-        if !held {
+        if !stays {
             self.remove(run);
         }
-        !held
+        !stays
     }
 
     /// A run, if it is here.
@@ -284,18 +272,33 @@ impl World {
         self.leased.len() - self.live_count()
     }
 
-    /// Whether `Dispatch` would start something.
-    pub fn has_ready(&self) -> bool {
-        let first_fits = |pool: &Pool| {
-            let first = pool.queue.first_key_value().map(|(_, at)| self.slots(*at));
-            first.is_some_and(|slots| pool.fits(pool.held, slots))
-        };
-        !self.interrupting && self.pools.values().any(first_fits)
+    /// Whether `Dispatch` would start something, or stop it to have its slot.
+    pub fn has_ready(&self, now: Instant) -> bool {
+        let first = self.admission(now, true);
+        !(first.starts.is_empty() && first.victims.is_empty())
     }
 
     /// A pool's slots and how many of them are held.
     pub fn pool(&self, pool: Option<&str>) -> Option<(u32, u32)> {
         self.pools.get(&pool.map(str::to_owned)).map(|pool| (pool.slots, pool.held))
+    }
+
+    /// A limit's slots and how many of them are held.
+    pub fn limit(&self, limit: &str) -> Option<(Option<u32>, u32)> {
+        self.limits.get(limit).map(|limit| (limit.slots, limit.held))
+    }
+
+    /// Limits of which something is known here.
+    pub fn limit_names(&self) -> Vec<String> {
+        self.limits.keys().cloned().collect()
+    }
+
+    /// How many slots there are for a claim, and how many are held.
+    pub(super) fn limit_for(&self, claim: &Claim) -> (u32, u32) {
+        match self.limits.get(&claim.limit) {
+            Some(limit) => (limit.capacity(claim), limit.held),
+            None => (claim.most.unwrap_or(0), 0),
+        }
     }
 
     /// Whether an orderly shutdown is under way.
@@ -320,11 +323,9 @@ impl World {
         if let Some(key) = run.row.timed_key() {
             self.timed.insert(key, id);
         }
-        if run.row.state == RunState::Running {
-            *self.active.entry(run.row.dag_id).or_default() += 1;
-        }
         let count = run.task_runs.len() as u32;
         self.runs.insert(id, run);
+        self.recount(id);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
             let keys = self.keys(at);
@@ -373,7 +374,7 @@ impl World {
             if let Some(key) = run.row.timed_key().filter(|key| self.timed.get(key) == Some(&id)) {
                 self.timed.remove(&key);
             }
-            if run.row.state == RunState::Running {
+            if run.counted {
                 self.one_less(run.row.dag_id);
             }
         }
@@ -397,7 +398,22 @@ impl World {
         Some(done)
     }
 
-    /// A run of this dag is live no more: fires that waited for that may go on.
+    /// Counts a run among those of its dag that are active, or no more. It is active while it has
+    /// something that runs, may start or is tried again: what only waits for something outside
+    /// (another dag, a time, a person) must not keep out what it waits for.
+    pub(super) fn recount(&mut self, id: RunId) {
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        let (before, now) = (run.counted, run.tally.is_active());
+        run.counted = now;
+        let dag = run.row.dag_id;
+        match (before, now) {
+            (true, false) => self.one_less(dag),
+            (false, true) => *self.active.entry(dag).or_default() += 1,
+            _ => {}
+        }
+    }
+
+    /// A run of this dag is active no more: fires that waited for that may go on.
     pub(super) fn one_less(&mut self, dag: DagId) {
         if let Some(active) = self.active.get_mut(&dag) {
             *active = active.saturating_sub(1);
@@ -417,26 +433,45 @@ impl World {
         let progress = &task_run.progress;
         let ready =
             progress.state == State::Ready && task_run.live.is_none() && task_run.counts.unmet == 0;
+        let policy = &task.def.policy;
+        let key = queue_key(task_run, task);
         Keys {
-            queue: ready.then(|| {
-                let first = progress.first_ready_at.unwrap_or_default();
-                (task.def.policy.priority, first, task_run.id)
-            }),
+            queue: ready.then(|| (key, Group::of(task))),
             timer: due_at(task_run),
-            held: task_run.live.as_ref().map(|live| live.slots),
+            held: task_run.live.as_ref().map(|live| {
+                let gives_way = policy.gives_way() && may_preempt(progress.preemptions_used);
+                let leaving = live.ended || live.stop.is_some();
+                let victim = (gives_way && !leaving).then(|| {
+                    let order = (Reverse(key.0), Reverse(live.started_at), Reverse(key.2));
+                    (order, Victim { at, slots: live.slots, key })
+                });
+                Held { slots: live.slots, limits: live.limits.clone(), leaving, victim }
+            }),
         }
+    }
+
+    /// Its place in the queue of its pool.
+    pub(super) fn queue_key(&self, at: TaskRunRef) -> Option<QueueKey> {
+        let run = self.runs.get(&at.run)?;
+        Some(queue_key(run.get(at.index)?, run.task(at.index)?))
     }
 
     fn put(&mut self, at: TaskRunRef, keys: &Keys) {
         if let Some(timer) = keys.timer {
             self.timers.insert((timer, at));
         }
-        if let Some(slots) = keys.held {
+        if let Some(Held { slots, limits, leaving, victim }) = &keys.held {
             self.leased.insert(at);
-            self.pools.entry(self.pool_of(at)).or_default().held += slots;
+            let pool = self.pools.entry(self.pool_of(at)).or_default();
+            pool.held += slots;
+            pool.leaving += if *leaving { *slots } else { 0 };
+            pool.victims.extend(*victim);
+            for (limit, slots) in limits.iter().flat_map(|limits| limits.iter()) {
+                self.limits.entry(limit.clone()).or_default().held += slots;
+            }
         }
-        if let Some(queue) = keys.queue {
-            self.pools.entry(self.pool_of(at)).or_default().queue.insert(queue, at);
+        if let Some((queue, group)) = &keys.queue {
+            self.pools.entry(self.pool_of(at)).or_default().enqueue(*queue, group, at);
         }
     }
 
@@ -444,16 +479,33 @@ impl World {
         if let Some(timer) = keys.timer {
             self.timers.remove(&(timer, at));
         }
-        if let Some(slots) = keys.held {
+        if let Some(Held { slots, limits, leaving, victim }) = &keys.held {
             self.leased.remove(&at);
             if let Some(pool) = self.pools.get_mut(&self.pool_of(at)) {
-                pool.held = pool.held.saturating_sub(slots);
+                pool.held = pool.held.saturating_sub(*slots);
+                let left = if *leaving { *slots } else { 0 };
+                pool.leaving = pool.leaving.saturating_sub(left);
+                if let Some((order, _)) = victim {
+                    pool.victims.remove(order);
+                }
+            }
+            for (limit, slots) in limits.iter().flat_map(|limits| limits.iter()) {
+                self.give_back(limit, *slots);
             }
         }
-        if let Some(queue) = keys.queue
+        if let Some((queue, group)) = &keys.queue
             && let Some(pool) = self.pools.get_mut(&self.pool_of(at))
         {
-            pool.queue.remove(&queue);
+            pool.dequeue(*queue, group);
+        }
+    }
+
+    fn give_back(&mut self, name: &str, slots: u32) {
+        let Some(limit) = self.limits.get_mut(name) else { return };
+        limit.held = limit.held.saturating_sub(slots);
+        // A task's own limit is in its definition: nothing is to be remembered of it.
+        if *limit == Limit::default() {
+            self.limits.remove(name);
         }
     }
 
@@ -462,17 +514,43 @@ impl World {
     }
 }
 
+fn queue_key(task_run: &TaskRun, task: &PlannedTask) -> QueueKey {
+    let first = task_run.progress.first_ready_at.unwrap_or_default();
+    (task.def.policy.priority, first, task_run.id)
+}
+
 /// What is derived of one task run for the indexes of the world.
 #[derive(Debug, Default, PartialEq)]
 struct Keys {
-    queue: Option<QueueKey>,
+    queue: Option<(QueueKey, Group)>,
     timer: Option<Instant>,
-    held: Option<u32>,
+    held: Option<Held>,
+}
+
+/// What a lease holds.
+#[derive(Debug, PartialEq)]
+struct Held {
+    slots: u32,
+    limits: Option<Arc<BTreeMap<String, u32>>>,
+    /// Whether it comes back without anybody's doing.
+    leaving: bool,
+    /// Its place among those that may be stopped in favour of a higher class.
+    victim: Option<(VictimKey, Victim)>,
 }
 
 /// When time alone will have something to do with a task run. What stands where it cannot stay,
 /// as rows may do that a crash left behind, is due at once.
 fn due_at(task_run: &TaskRun) -> Option<Instant> {
+    let p = &task_run.progress;
+    // What ended in time needs no watch, and a miss is noted once.
+    let watched = !p.state.is_final() && p.overdue_at.is_none();
+    let deadline = p.deadline_at.filter(|_| watched);
+    let blocked = p.blocked_until.filter(|_| p.state == State::Blocked);
+    [standing(task_run), deadline, blocked].into_iter().flatten().min()
+}
+
+/// The part of it that follows from where it stands.
+fn standing(task_run: &TaskRun) -> Option<Instant> {
     const AT_ONCE: Option<Instant> = Some(Instant(i64::MIN));
     let (progress, counts) = (&task_run.progress, task_run.counts);
     if let Some(live) = task_run.live.as_ref().filter(|live| !live.ended) {

@@ -1,6 +1,7 @@
 //! GROUND: plain data. What a task, a run and an attempt are, and which words we use for them.
 
 mod date;
+mod deadline;
 mod definition;
 pub mod duration;
 mod ids;
@@ -19,9 +20,10 @@ mod state;
 mod words;
 
 pub use date::Date;
+pub use deadline::{Deadline, OnDeadline};
 pub use definition::{
-    ASSET, Backoff, DagDef, Dependency, EdgeKind, MatchOn, OffsetUnit, OnSkip, TaskDef, TaskPolicy,
-    Which,
+    ASSET, Backoff, Claim, DagDef, Dependency, EdgeKind, MatchOn, OffsetUnit, OnSkip, TaskDef,
+    TaskPolicy, Which, task_limit,
 };
 pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
 pub use instant::Instant;

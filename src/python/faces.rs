@@ -112,6 +112,9 @@ pub struct TaskRunFace {
     blocked_by_task: Option<String>,
     code: Option<String>,
     stale: bool,
+    deadline_at: Option<Instant>,
+    overdue_at: Option<Instant>,
+    blocked_until: Option<Instant>,
     has_result: bool,
 }
 
@@ -134,6 +137,9 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             result,
             result_uri,
             stale,
+            deadline_at,
+            overdue_at,
+            blocked_until,
             ..
         } = progress;
         TaskRunFace {
@@ -153,6 +159,9 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             blocked_by_task: blocked_by.and_then(|id| names.get(&id.0).cloned()),
             code,
             stale,
+            deadline_at,
+            overdue_at,
+            blocked_until,
             has_result: result.is_some() || result_uri.is_some(),
         }
     };

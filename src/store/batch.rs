@@ -1,6 +1,6 @@
 //! What one transaction writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::RunMove;
 use crate::model::{
@@ -29,6 +29,8 @@ pub struct Batch {
     pub ends: Vec<Ended>,
     /// Stops to note on leases.
     pub stops: Vec<(TaskRunId, StopReason)>,
+    /// Task runs that are open beyond their deadline.
+    pub overdue: Vec<PastDeadline>,
     /// Leases to drop whose attempt ended earlier.
     pub releases: Vec<TaskRunId>,
     /// Runs whose derived state changes.
@@ -60,6 +62,7 @@ impl Batch {
             starts: Vec::new(),
             ends: Vec::new(),
             stops: Vec::new(),
+            overdue: Vec::new(),
             releases: Vec::new(),
             run_moves: Vec::new(),
             watermarks: Vec::new(),
@@ -79,6 +82,7 @@ impl Batch {
             && self.starts.is_empty()
             && self.ends.is_empty()
             && self.stops.is_empty()
+            && self.overdue.is_empty()
             && self.releases.is_empty()
             && self.run_moves.is_empty()
             && self.watermarks.is_empty()
@@ -111,6 +115,22 @@ impl Batch {
             }),
         )
     }
+}
+
+/// The event of the outbox that tells of a deadline.
+pub(super) const DEADLINE_EVENT: &str = "deadline";
+
+/// What the attempts that begin take of each limit, and how many slots that has where their
+/// definition says so.
+pub(super) fn claimed(starts: &[AttemptStart]) -> BTreeMap<&str, (u32, Option<u32>)> {
+    let mut claimed: BTreeMap<&str, (u32, Option<u32>)> = BTreeMap::new();
+    for claim in starts.iter().flat_map(|start| &start.limits) {
+        let (mine, most) = claimed.entry(&claim.limit).or_default();
+        *mine = mine.saturating_add(claim.slots);
+        // Of two versions of a task the stricter one holds.
+        *most = [*most, claim.most].into_iter().flatten().min();
+    }
+    claimed
 }
 
 /// The order in which a batch touches attempts and leases. An end frees the lease that the next
@@ -201,6 +221,21 @@ pub struct Pause {
     pub paused: bool,
     /// From when.
     pub at: Instant,
+}
+
+/// A task run that is open beyond its deadline: noted with it, and put into the outbox, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastDeadline {
+    /// Which.
+    pub id: TaskRunId,
+    /// Its run.
+    pub run: RunId,
+    /// Its deadline.
+    pub deadline_at: Instant,
+    /// When it was seen to have passed.
+    pub when: Instant,
+    /// Whether it is canceled for that.
+    pub canceled: bool,
 }
 
 /// A task run that changes.

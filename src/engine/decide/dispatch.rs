@@ -1,33 +1,26 @@
 //! Slots may be free: who starts.
 
+use super::super::admission::Admission;
 use super::super::run::timeout_at;
 use super::super::{Effect, Start, TaskRunRef};
 use super::draft::Draft;
-use crate::model::{AttemptStart, State};
+use crate::model::{AttemptStart, State, StopReason};
 
 impl Draft<'_> {
-    /// Starts, pool by pool, what is first in the queue until one does not fit. Those behind it
-    /// wait too, so that narrow ones never starve a wide one.
+    /// Starts whoever is first and fits, and stops whoever has to give way to those who do not.
     pub(super) fn dispatch(&mut self) {
-        let world = self.world;
-        if world.interrupting {
-            return;
+        let Admission { starts, victims } = self.world.admission(self.now, false);
+        for (at, pool) in starts {
+            self.start(at, pool);
         }
-        for (name, pool) in &world.pools {
-            let mut held = pool.held;
-            for at in pool.queue.values() {
-                let slots = world.slots(*at);
-                if !pool.fits(held, slots) {
-                    break;
-                }
-                held += slots;
-                self.start(*at, name.clone(), slots);
-            }
+        for at in victims {
+            let grace_ms = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
+            self.stop_within(at, StopReason::Preempt, grace_ms);
         }
     }
 
-    fn start(&mut self, at: TaskRunRef, pool: Option<String>, slots: u32) {
-        let now = self.now;
+    fn start(&mut self, at: TaskRunRef, pool: Option<String>) {
+        let (now, slots) = (self.now, self.world.slots(at));
         self.shift(at, |p| {
             p.state = State::Running;
             p.attempt_no += 1;
@@ -49,6 +42,7 @@ impl Draft<'_> {
             started_at: now,
             slots,
             pool,
+            limits: task.def.policy.claims(task.task_id),
         };
         let timeout_at = timeout_at(task, now);
         self.out.effects.push(Effect::Start(at, attempt.clone()));

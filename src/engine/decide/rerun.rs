@@ -3,7 +3,7 @@
 use super::super::{RerunWhat, Run, TaskRunRef};
 use super::Refusal;
 use super::draft::Draft;
-use crate::model::{Progress, RunId, State};
+use crate::model::{Instant, Progress, RunId, State};
 
 impl Draft<'_> {
     pub(super) fn rerun(&mut self, id: RunId, what: &RerunWhat) -> Result<(), Refusal> {
@@ -25,7 +25,8 @@ impl Draft<'_> {
         self.mark_stale(run.row.id, &chosen);
         for index in chosen {
             let at = TaskRunRef { run: id, index };
-            self.shift(at, afresh);
+            let now = self.now;
+            self.shift(at, |progress| afresh(progress, now));
             self.touched.push_back(at);
         }
         self.set_cancel_requested(id, false);
@@ -66,7 +67,9 @@ fn refuse_open(run: &Run, chosen: &[u32], which: impl Fn(State) -> bool) -> Resu
     if open.is_empty() { Ok(()) } else { Err(Refusal::NotFinal { run: run.row.id, open }) }
 }
 
-pub(super) fn afresh(progress: &mut Progress) {
+pub(super) fn afresh(progress: &mut Progress, now: Instant) {
+    // Whoever reruns what is past its deadline knows that: nobody is told, and nothing canceled.
+    let late = progress.deadline_at.filter(|deadline_at| *deadline_at <= now);
     *progress = Progress {
         state: State::Pending,
         rerun_base: progress.attempt_no,
@@ -75,6 +78,8 @@ pub(super) fn afresh(progress: &mut Progress) {
         attempt_no: progress.attempt_no,
         token: progress.token,
         first_ready_at: progress.first_ready_at,
+        deadline_at: progress.deadline_at,
+        overdue_at: progress.overdue_at.or(late.map(|_| now)),
         ..Progress::default()
     };
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::policy::Layer;
 use super::reader::{Problems, Reader, printable, with_source};
+use super::slots::Known;
 use super::task::Around;
 use super::{MOST_TASKS, policy, schedule, task};
 use crate::model::json::nearest;
@@ -30,6 +31,7 @@ const FIELDS: &[&str] = &[
     "defaults",
     "project_defaults",
     "known_pools",
+    "known_limits",
     "tasks",
 ];
 
@@ -63,12 +65,12 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
     let timezone = schedule::timezone(r, "timezone").unwrap_or_else(|| "UTC".to_owned());
     let max_active_runs = r.count("max_active_runs", 1, u32::MAX).unwrap_or(ACTIVE_RUNS);
     let source_file = r.line("source_file", 4_096);
-    let pools = pools(r);
-    let own = defaults(r, "defaults", pools.as_ref());
-    let project = defaults(r, "project_defaults", pools.as_ref());
+    let known = Known::read(r);
+    let own = defaults(r, "defaults", &known);
+    let project = defaults(r, "project_defaults", &known);
     let biz_offset = schedule::biz_offset(r);
     let schedules = schedule::read(r, &timezone, biz_offset);
-    let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], pools };
+    let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], known };
     let tasks = tasks(r, &around);
     resources(r, &tasks);
     bound_tasks(r, &schedules, &tasks);
@@ -152,17 +154,11 @@ pub(super) fn labels(r: &mut Reader<'_, '_>) -> Vec<String> {
     labels.into_iter().collect()
 }
 
-/// The pools that exist, if the caller knows them.
-fn pools(r: &mut Reader<'_, '_>) -> Option<BTreeSet<String>> {
-    r.get("known_pools")?;
-    Some(r.texts("known_pools").into_iter().map(|(_, text)| text.to_owned()).collect())
-}
-
-fn defaults(r: &mut Reader<'_, '_>, field: &str, pools: Option<&BTreeSet<String>>) -> Layer {
+fn defaults(r: &mut Reader<'_, '_>, field: &str, known: &Known) -> Layer {
     let Some(value) = r.get(field) else { return Layer::default() };
     let place = r.place_of(field);
     match r.inside(value, &place, policy::FIELDS) {
-        Some(mut inner) => policy::read(&mut inner, pools),
+        Some(mut inner) => policy::read(&mut inner, known),
         None => Layer::default(),
     }
 }

@@ -10,6 +10,7 @@ mod edges;
 mod policy;
 mod reader;
 mod schedule;
+mod slots;
 mod task;
 mod types;
 

@@ -1,11 +1,11 @@
 //! How a task is retried, stopped and queued: one layer of it, and the layers laid over another.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::reader::Reader;
-use crate::model::json::{kind_of, nearest, shown};
-use crate::model::key::{NameKind, check_name};
-use crate::model::{Backoff, TaskPolicy};
+use super::slots::{self, Known};
+use crate::model::json::{kind_of, shown};
+use crate::model::{Backoff, Deadline, OnDeadline, TaskPolicy};
 
 /// The fields of a layer: of `defaults`, and part of a task's.
 pub(super) const FIELDS: &[&str] = &[
@@ -33,6 +33,15 @@ pub(super) const FIELDS: &[&str] = &[
     "preemptible",
     "pool",
     "slots",
+    "max_active",
+    "limits",
+    "deadline",
+    "deadline_ms",
+    "deadline_sec",
+    "on_deadline",
+    "block_timeout",
+    "block_timeout_ms",
+    "block_timeout_sec",
 ];
 
 /// Attempts of one task at most: what repeats more often is a schedule.
@@ -40,6 +49,9 @@ const MOST_ATTEMPTS: u32 = 10_000;
 
 const BACKOFFS: &[(&str, Backoff)] =
     &[("fixed", Backoff::Fixed), ("exponential", Backoff::Exponential)];
+
+const ON_DEADLINE: &[(&str, OnDeadline)] =
+    &[("alert", OnDeadline::Alert), ("cancel", OnDeadline::Cancel)];
 
 const PRIORITIES: &[(&str, u8)] =
     &[("URGENT", 0), ("HIGH", 2), ("NORMAL", 5), ("LOW", 7), ("IDLE", 9)];
@@ -62,10 +74,15 @@ pub(super) struct Layer {
     preemptible: Option<bool>,
     pool: Option<Option<String>>,
     slots: Option<u32>,
+    max_active: Option<Option<u32>>,
+    limits: Option<BTreeMap<String, u32>>,
+    deadline: Option<Option<Deadline>>,
+    on_deadline: Option<OnDeadline>,
+    block_timeout: Option<Option<i64>>,
 }
 
 /// Reads the policy fields of an object.
-pub(super) fn read(r: &mut Reader<'_, '_>, pools: Option<&BTreeSet<String>>) -> Layer {
+pub(super) fn read(r: &mut Reader<'_, '_>, known: &Known) -> Layer {
     Layer {
         attempts: attempts(r),
         max_losses: r.count("max_losses", 0, MOST_ATTEMPTS),
@@ -85,8 +102,15 @@ pub(super) fn read(r: &mut Reader<'_, '_>, pools: Option<&BTreeSet<String>>) -> 
         dedup_key: nullable(r, "dedup_key", |r| r.line("dedup_key", 512)),
         priority: priority(r),
         preemptible: r.flag("preemptible"),
-        pool: nullable(r, "pool", |r| pool(r, pools)),
+        pool: nullable(r, "pool", |r| slots::pool(r, known)),
         slots: r.count("slots", 1, 1_000_000),
+        max_active: nullable(r, "max_active", |r| r.count("max_active", 1, 1_000_000)),
+        limits: slots::limits(r, known),
+        deadline: deadline(r),
+        on_deadline: r.word("on_deadline", "bad_on_deadline", ON_DEADLINE),
+        block_timeout: r
+            .duration(["block_timeout", "block_timeout_ms", "block_timeout_sec"])
+            .map(|limit| limit.filter(|ms| *ms > 0)),
     }
 }
 
@@ -119,10 +143,51 @@ pub(super) fn resolve(r: &mut Reader<'_, '_>, layers: [&Layer; 3]) -> TaskPolicy
         idempotent,
         dedup_key,
         priority: first(layers, |l| l.priority).unwrap_or(default.priority),
-        preemptible: first(layers, |l| l.preemptible).unwrap_or(default.preemptible),
+        preemptible: preemptible(r, layers, idempotent),
         pool: first(layers, |l| l.pool.clone()).flatten(),
         slots: first(layers, |l| l.slots).unwrap_or(default.slots),
+        max_active: first(layers, |l| l.max_active).flatten(),
+        limits: first(layers, |l| l.limits.clone()).unwrap_or_default(),
+        deadline: first(layers, |l| l.deadline).flatten(),
+        on_deadline: first(layers, |l| l.on_deadline).unwrap_or_default(),
+        block_timeout_ms: first(layers, |l| l.block_timeout).flatten(),
     }
+}
+
+/// What may be stopped in favour of others is started again by itself. Where both are said equally
+/// near, one of them is a mistake; a default from farther out gives way to `idempotent=False`.
+fn preemptible(r: &mut Reader<'_, '_>, layers: [&Layer; 3], idempotent: bool) -> bool {
+    let Some(at) = layers.iter().position(|layer| layer.preemptible.is_some()) else {
+        return TaskPolicy::default().preemptible;
+    };
+    let wanted = layers[at].preemptible == Some(true);
+    if idempotent || !wanted {
+        return wanted;
+    }
+    let said = layers.iter().position(|layer| layer.idempotent.is_some()).unwrap_or(layers.len());
+    if at <= said {
+        let message = "a task that is not idempotent cannot give way and be started again";
+        let hint = "take out `preemptible`, or say why a repeat does no harm: `idempotent=True`";
+        r.advise("preemptible", "preemptible_not_idempotent", message, hint);
+    }
+    false
+}
+
+/// A duration after the nominal time, or a time of day. 0 is none, as for a timeout.
+fn deadline(r: &mut Reader<'_, '_>) -> Option<Option<Deadline>> {
+    if let Some(serde_json::Value::String(text)) = r.get("deadline")
+        && (text.contains(':') || text.trim_start().starts_with('+'))
+    {
+        if let Some(other) =
+            ["deadline_ms", "deadline_sec"].into_iter().find(|f| r.get(f).is_some())
+        {
+            let message = format!("`deadline` and `{other}` say the same thing");
+            r.advise(other, "duplicate_field", message, "keep one of the two");
+        }
+        return r.take("deadline", Deadline::parse(text)).map(Some);
+    }
+    let after = r.duration(["deadline", "deadline_ms", "deadline_sec"])?;
+    Some(after.filter(|ms| *ms > 0).map(|after_ms| Deadline::After { after_ms }))
 }
 
 /// More than one attempt of something that must not be repeated is refused where the author asked
@@ -223,20 +288,4 @@ fn priority(r: &mut Reader<'_, '_>) -> Option<u8> {
         r.advise("priority", "bad_priority", message, hint);
     }
     number
-}
-
-fn pool(r: &mut Reader<'_, '_>, pools: Option<&BTreeSet<String>>) -> Option<String> {
-    let text = r.raw_text("pool")?;
-    let checked = check_name(NameKind::Pool, text, "");
-    let name = r.take("pool", checked)?;
-    if let Some(pools) = pools.filter(|pools| !pools.contains(&name)) {
-        let message = format!("there is no pool `{name}`");
-        let hint = match nearest(&name, pools.iter().map(String::as_str)) {
-            Some(like) => format!("did you mean `{like}`?"),
-            None => "make it first, or leave `pool` out for the default pool".to_owned(),
-        };
-        r.advise("pool", "unknown_pool", message, hint);
-        return None;
-    }
-    Some(name)
 }

@@ -1,11 +1,12 @@
 //! One task.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::policy::Layer;
 use super::reader::{Reader, printable};
+use super::slots::Known;
 use super::{dag, edges, policy, types};
 use crate::model::json::{kind_of, nearest, shown};
 use crate::model::key::{LONGEST, NameKind, check_asset, check_name, split_versioned};
@@ -47,8 +48,8 @@ pub(super) struct Around {
     pub owner: Option<String>,
     /// Defaults of the dag and of the project.
     pub layers: [Layer; 2],
-    /// The pools that exist, if known.
-    pub pools: Option<BTreeSet<String>>,
+    /// The pools and limits that exist, if known.
+    pub known: Known,
 }
 
 /// Reads a task; none where its name cannot be read.
@@ -121,7 +122,7 @@ pub(super) fn read(
 }
 
 fn policy(r: &mut Reader<'_, '_>, around: &Around) -> TaskPolicy {
-    let own = policy::read(r, around.pools.as_ref());
+    let own = policy::read(r, &around.known);
     let [dag, project] = &around.layers;
     policy::resolve(r, [&own, dag, project])
 }

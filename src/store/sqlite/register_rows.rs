@@ -162,6 +162,8 @@ pub(super) fn version(
             some_json(&def.ext, def.ext.is_empty())?,
             def.code_hash,
             now.0,
+            policy.deadline.map(|deadline| deadline.to_string()),
+            policy.max_active,
         ],
         |row| row.get(0),
     )?;

@@ -33,6 +33,7 @@ const RULES: &[(&str, &str)] = &[
     ("R1", "attempts count from 1 without a gap, within their budget"),
     ("D1", "an attempt starts only when its upstreams allow it"),
     ("O2", "no pool is used beyond its slots"),
+    ("O3", "no limit is used beyond its slots"),
     ("V2", "what is RUNNING has a lease, and only a live thread has one"),
     ("S1", "a run's state is that of its task runs"),
     ("S2", "a run has all its task runs, and every row belongs to one that is there"),

@@ -7,9 +7,11 @@ mod arrows;
 mod at_once;
 mod attempt_numbers;
 mod blocked_by;
+mod blocked_for;
 mod budget;
 mod canceled;
 mod complete;
+mod deadline;
 mod delays;
 mod early;
 mod edited;
@@ -17,8 +19,10 @@ mod ends;
 mod fence;
 mod journal;
 mod level;
+mod limits;
 mod order;
 mod pauses;
+mod preemption;
 mod reasons;
 mod single;
 mod slots;
@@ -41,6 +45,9 @@ use crate::sim::rows::MemoryRows;
 pub struct Truth {
     pub plans: BTreeMap<RunId, Arc<Plan>>,
     pub pools: BTreeMap<Option<String>, u32>,
+    pub limits: BTreeMap<String, u32>,
+    /// Pools whose queue ages, and how fast.
+    pub ageing: BTreeMap<Option<String>, Option<i64>>,
     /// Schedules, and how many runs of each dag may be live.
     pub lives: BTreeMap<ScheduleId, Life>,
     pub most: BTreeMap<DagId, u32>,
@@ -77,14 +84,18 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::<arrows::Arrows>::default(),
         Box::<attempt_numbers::AttemptNumbers>::default(),
         Box::new(blocked_by::BlockedBy),
+        Box::<blocked_for::BlockedFor>::default(),
         Box::new(budget::Budget),
         Box::<canceled::Canceled>::default(),
+        Box::<deadline::Deadlines>::default(),
         Box::<delays::Delays>::default(),
         Box::new(ends::Ends),
         Box::new(fence::Fence),
         Box::new(journal::Journal),
         Box::new(level::Level),
+        Box::new(limits::Limits),
         Box::new(order::Order),
+        Box::<preemption::Preemption>::default(),
         Box::<single::Single>::default(),
         Box::new(slots::Slots),
         Box::<unique::Unique>::default(),

@@ -13,8 +13,8 @@ use mainspring::engine::{
 };
 use mainspring::graph::Graph;
 use mainspring::model::{
-    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, NodeId, Outcome, RunId, TaskDef,
-    TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
+    AttemptRecord, Backoff, DagId, Date, Deadline, EdgeKind, Instant, NodeId, OnDeadline, Outcome,
+    RunId, TaskDef, TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
 };
 
 use crate::sim::rows::MemoryRows;
@@ -134,6 +134,15 @@ fn parse_policy(text: &str) -> TaskPolicy {
             "prio" => policy.priority = number() as u8,
             "slots" => policy.slots = number() as u32,
             "pool" => policy.pool = Some(value.into()),
+            "active" => policy.max_active = Some(number() as u32),
+            "limit" => {
+                let (name, slots) = value.split_once(',').unwrap_or((value, "1"));
+                policy.limits.insert(name.into(), slots.parse().unwrap());
+            }
+            "gives" => policy.preemptible = true,
+            "deadline" => policy.deadline = Some(Deadline::parse(value).unwrap()),
+            "cancels" => policy.on_deadline = OnDeadline::Cancel,
+            "block" => policy.block_timeout_ms = Some(number()),
             other => panic!("no policy {other}"),
         }
     }
@@ -207,7 +216,7 @@ impl Bench {
 
     /// `+5` seconds pass with a tick at each timer; `a ok`, `a fail CODE`, `a lost`, `a timeout`,
     /// `a hung` (failed, thread still runs), `a released`, `a ok#1` (as attempt 1); `cancel [a]`,
-    /// `rerun failed`, `rerun a`, `rerun a+`, `interrupt`, `nodelost`, `crash`.
+    /// `a preempted` (as it was asked), `limit x 3`, `pool p 3`, `ages 60000`; `rerun failed`, `rerun a`, `rerun a+`, `interrupt`, `nodelost`, `crash`.
     pub fn happen(&mut self, text: &str) {
         let words: Vec<&str> = text.split_whitespace().collect();
         if let Some(seconds) = text.strip_prefix('+') {
@@ -229,6 +238,18 @@ impl Bench {
                     false => RerunWhat::Only(index),
                 };
                 self.event(&Event::Rerun { run, what });
+            }
+            ["limit", name, slots] => {
+                let slots = Some(slots.parse().unwrap());
+                self.event(&Event::LimitSized { limit: name.into(), slots });
+            }
+            ["pool", name, slots] => {
+                let (pool, slots) = (Some(name.into()), slots.parse().unwrap());
+                self.event(&Event::PoolSized { pool, slots });
+            }
+            ["ages", step] => {
+                let step_ms = Some(step.parse().unwrap());
+                self.event(&Event::PoolAges { pool: None, step_ms });
             }
             ["interrupt"] => self.event(&Event::Interrupt { grace_ms: 1_000 }),
             ["nodelost"] => self.event(&Event::NodeLost { node: NodeId(self.node) }),
@@ -268,6 +289,7 @@ impl Bench {
             "fail" | "hung" => Outcome::Failed,
             "timeout" => Outcome::Timeout,
             "lost" => Outcome::Lost,
+            "preempted" => Outcome::Preempted,
             other => panic!("no outcome {other}"),
         };
         let record =

@@ -1,11 +1,15 @@
 //! The rules of the engine, in rows of text.
 
+mod admitting;
 pub mod bench;
 mod blocking;
+mod deadlines;
 mod explaining;
 mod firing;
 mod large;
+mod limits;
 mod moments;
+mod preemption;
 mod queue;
 mod retries;
 mod stops;

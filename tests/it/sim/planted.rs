@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use mainspring::engine::{EdgeRule, Event};
-use mainspring::model::EdgeKind;
+use mainspring::model::{EdgeKind, TaskPolicy};
 
 use super::story::{Fault, Story, altered};
 
@@ -24,15 +24,26 @@ pub fn plant(story: &Story, event: &Event) -> Event {
             new.plan =
                 altered(&new.plan, |plan| plan.rules.fill(EdgeRule::of_kind(EdgeKind::Weak)));
         }
-        (Fault::NoRetryBudget, Event::CreateRun(new)) => {
+        (fault, Event::CreateRun(new)) => {
+            let change: fn(&mut TaskPolicy) = match fault {
+                Fault::NoRetryBudget => |policy| policy.max_attempts = Some(1_000),
+                Fault::NoCareForRepeats => |policy| policy.idempotent = true,
+                Fault::NoMaxActive => |policy| policy.max_active = None,
+                Fault::EverybodyGivesWay => |policy| policy.preemptible = true,
+                Fault::NobodyGivesWay => |policy| policy.preemptible = false,
+                Fault::NoDeadline => |policy| policy.deadline = None,
+                Fault::NoBlockTimeout => |policy| policy.block_timeout_ms = None,
+                _ => return given,
+            };
             new.plan = altered(&new.plan, |plan| {
                 for task in &mut plan.tasks {
                     let mut def = (*task.def).clone();
-                    def.policy.max_attempts = Some(1_000);
+                    change(&mut def.policy);
                     task.def = Arc::new(def);
                 }
             });
         }
+        (Fault::NoLimits, Event::LimitSized { slots, .. }) => *slots = Some(100),
         // The engine hears of the cancel of something else.
         (Fault::NoCancel, Event::Cancel { only, .. }) => *only = Some(Vec::new()),
         _ => {}
@@ -52,4 +63,11 @@ fn each_planted_fault_is_caught_by_its_checker() {
     caught_by(Fault::NoUpstreamCheck, "upstreams");
     caught_by(Fault::NoRetryBudget, "budget");
     caught_by(Fault::NoCancel, "canceled");
+    caught_by(Fault::NoCareForRepeats, "budget");
+    caught_by(Fault::NoLimits, "limits");
+    caught_by(Fault::NoMaxActive, "limits");
+    caught_by(Fault::EverybodyGivesWay, "preemption");
+    caught_by(Fault::NobodyGivesWay, "preemption");
+    caught_by(Fault::NoDeadline, "deadlines");
+    caught_by(Fault::NoBlockTimeout, "blocked_for");
 }

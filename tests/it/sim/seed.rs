@@ -1,12 +1,16 @@
 //! What a seed makes: dags, policies, and which faults there are at what rates.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring::engine::Plan;
-use mainspring::model::{Backoff, EdgeKind, TaskPolicy};
+use mainspring::model::{Backoff, Deadline, EdgeKind, OnDeadline, TaskPolicy};
 
 use super::rng::Rng;
 use crate::engine::bench::{plan, task};
+
+/// The limits of every world.
+pub const LIMITS: [&str; 2] = ["x", "y"];
 
 /// Rates in thousandths; a kind of fault that is off in this world has 0.
 pub struct Rates {
@@ -54,7 +58,10 @@ pub fn random_plan(rng: &mut Rng) -> Arc<Plan> {
     let mut tasks = Vec::new();
     let (mut edges, mut kinds) = (Vec::new(), Vec::new());
     for index in 0..count as u32 {
-        tasks.push(task(&format!("t{index}"), policy(rng)));
+        let mut policy = policy(rng);
+        // Plans are versions of one dag here: each task has its number, where it has one.
+        policy.max_active = rng.chance(100).then_some(1 + index % 2);
+        tasks.push(task(&format!("t{index}"), policy));
         let wanted = rng.below(4).min(u64::from(index));
         let mut ups: Vec<u32> = (0..wanted).map(|_| rng.below(u64::from(index)) as u32).collect();
         ups.sort_unstable();
@@ -84,6 +91,20 @@ fn policy(rng: &mut Rng) -> TaskPolicy {
         priority: rng.below(10) as u8,
         pool: rng.chance(400).then(|| "p".into()),
         slots: if rng.chance(100) { 1 + rng.below(6) as u32 } else { 1 },
+        preemptible: rng.chance(400),
+        limits: limits(rng),
+        deadline: rng.chance(150).then(|| after(rng)),
+        on_deadline: *rng.pick(OnDeadline::ALL),
+        block_timeout_ms: rng.chance(150).then(|| 500 + rng.below(6_000) as i64),
         ..TaskPolicy::default()
     }
+}
+
+fn limits(rng: &mut Rng) -> BTreeMap<String, u32> {
+    let names = LIMITS.iter().filter(|_| rng.chance(80)).collect::<Vec<_>>();
+    names.into_iter().map(|name| ((*name).to_owned(), 1 + rng.below(2) as u32)).collect()
+}
+
+fn after(rng: &mut Rng) -> Deadline {
+    Deadline::After { after_ms: 1_000 + rng.below(30_000) as i64 }
 }

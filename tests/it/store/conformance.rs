@@ -3,6 +3,7 @@
 mod commits;
 mod fires;
 mod guards;
+mod limits;
 mod processes;
 mod registers;
 mod releases;
@@ -53,6 +54,11 @@ suite! {
     guards::a_refused_batch_writes_nothing,
     guards::a_pool_is_never_overfull,
     guards::a_run_that_changed_is_refused,
+    limits::a_limit_is_never_overfull,
+    limits::a_task_is_never_more_active_than_it_may_be,
+    limits::a_pool_may_age,
+    limits::a_deadline_is_noted_and_told_once,
+    limits::runs_that_wait_for_time_alone_are_found,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
     processes::one_node_at_a_time_leads,
