@@ -193,6 +193,8 @@ def _task_line(
         parts.append(console.state(word) + " " * max(0, 10 - len(word)))
         if state and state.get("blocked_by_task"):
             parts.append(f"blocked by {clean(state['blocked_by_task'])}")
+        if state and state.get("overdue_at"):
+            parts.append("late: its deadline has passed")
     parts.append(_arrows(upstreams(definition, task)))
     rules = policy(task)
     if rules:

@@ -82,8 +82,9 @@ fn fields_of_a_policy() {
         (json!({"slots": 0}), "out_of_range", "slots"),
     ] {
         refused(&clean_with(fields.clone()), code, &format!("flights.clean.{place}"));
-        // The same holds where it is a default of the dag.
-        if place != "retry_cap" {
+        // The same holds where it is a default of the dag; what two fields say together is a
+        // problem of each task.
+        if !["retry_cap", "preemptible"].contains(&place) {
             refused(
                 &dag_with(json!({"defaults": fields})),
                 code,
