@@ -183,6 +183,7 @@ fn batches(run: &mut CreatedRun, lease: ScopeLease) -> Vec<Batch> {
                 started_at: now,
                 slots: 1,
                 pool: None,
+                limits: Vec::new(),
             });
             let progress = row.progress.clone();
             batch.progressed.push(Progressed { id: row.id, expected_revision: 0, progress });

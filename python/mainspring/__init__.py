@@ -23,7 +23,7 @@ from mainspring._dag import Dag
 from mainspring._dag_schedule import Schedule, schedule
 from mainspring._edge import Asset, Dependency, Offset, asset, days, dep, months, slots, weeks
 from mainspring._enabled import disable, enable
-from mainspring._history import Runs, pool, run, runs, show_versions, sql
+from mainspring._history import Runs, limit, pool, run, runs, show_versions, sql
 from mainspring._map import RunParam, param
 from mainspring._node import Node
 from mainspring._requests import approve, cancel, pause, resume, trigger
@@ -102,6 +102,7 @@ __all__ = [
     "enable",
     "every",
     "gate",
+    "limit",
     "months",
     "noop",
     "param",

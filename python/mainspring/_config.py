@@ -47,8 +47,12 @@ class Settings:
         Seconds to wait for another process that writes to the database.
     load_timeout : float
         Seconds that the import of one dag file may take.
-    defaults, pools, types : mapping
-        The tables of these names.
+    ageing : str or None
+        How long a wait makes up for one class of priority, in pools that do not say themselves.
+    defaults, pools, limits, types : mapping
+        The tables of these names; of pools their slots.
+    pool_ageing : mapping
+        How long a wait makes up for one class in the pools that say so.
     root, file : str
         The project's folder, and its file or ``None``.
     origins : mapping
@@ -59,16 +63,19 @@ class Settings:
     """
 
     __slots__ = (
+        "ageing",
         "busy_wait",
         "dags",
         "database",
         "defaults",
         "file",
         "home",
+        "limits",
         "load_timeout",
         "log_level",
         "notes",
         "origins",
+        "pool_ageing",
         "pools",
         "root",
         "slots",
@@ -76,16 +83,19 @@ class Settings:
         "types",
     )
 
+    ageing: str | None
     busy_wait: float
     dags: tuple[str, ...]
     database: str
     defaults: Mapping[str, Any]
     file: str | None
     home: str
+    limits: Mapping[str, int]
     load_timeout: float
     log_level: str
     notes: tuple[str, ...]
     origins: Mapping[str, str]
+    pool_ageing: Mapping[str, str]
     pools: Mapping[str, int]
     root: str
     slots: int
@@ -172,6 +182,37 @@ def _texts(value: Any) -> list[str]:
     return [_text(item) for item in value]
 
 
+def _limits(value: Any) -> list[str] | dict[str, int]:
+    if isinstance(value, dict):
+        return {_text(name): _count(1)(slots) for name, slots in value.items()}
+    return _texts(value)
+
+
+def _pool(value: Any) -> tuple[int, str | None]:
+    """Slots, alone or as ``{slots = 4, ageing = "30m"}``."""
+    if not isinstance(value, dict):
+        return _count(0, 1_000_000)(value), None
+    unknown = sorted(value.keys() - {"slots", "ageing"})
+    if unknown:
+        raise ValueProblem(f"has slots and ageing, and no {_shown(unknown[0])}")
+    if "slots" not in value:
+        raise ValueProblem("needs a number of slots")
+    ageing = value.get("ageing")
+    return _count(0, 1_000_000)(value["slots"]), None if ageing is None else _duration(ageing)
+
+
+def milliseconds(duration: str | None) -> int | None:
+    """Return a duration of the settings as the core reads it.
+
+    Examples
+    --------
+    >>> from mainspring._config import milliseconds
+    >>> milliseconds("30m")
+    1800000
+    """
+    return None if duration is None else round(_seconds(duration) * 1000)
+
+
 def _backoff(value: Any) -> str:
     return _one_of("fixed", "exponential")(value).upper()
 
@@ -217,14 +258,16 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "dags": _texts,
     "timezone": _zone,
     "slots": _count(1, 100_000),
+    "ageing": _duration,
     "log_level": _one_of(*LEVELS),
     "busy_wait": _seconds,
     "load_timeout": _seconds,
 }
-TABLES = ("defaults", "pools", "types")
+TABLES = ("defaults", "pools", "limits", "types")
 POLICY: dict[str, Callable[[Any], Any]] = {
     "retries": _count(0, 1000),
     "max_attempts": _count(1, 1001),
+    "max_losses": _count(0, 1000),
     "retry_interval": _duration,
     "retry_backoff": _backoff,
     "retry_cap": _duration,
@@ -236,6 +279,11 @@ POLICY: dict[str, Callable[[Any], Any]] = {
     "preemptible": _flag,
     "pool": _text,
     "slots": _count(1),
+    "max_active": _count(1),
+    "limits": _limits,
+    "deadline": _text,
+    "on_deadline": _one_of("alert", "cancel"),
+    "block_timeout": _duration,
 }
 OTHER_VARIABLES = ("PROJECT",)
 
@@ -354,6 +402,7 @@ class _Reader:
         self.here = here
         self.values: dict[str, Any] = {}
         self.tables: dict[str, dict[str, Any]] = {name: {} for name in TABLES}
+        self.pool_ageing: dict[str, str] = {}
         self.origins: dict[str, str] = {}
         self.problems: list[Problem] = []
         self.notes: list[str] = []
@@ -448,6 +497,10 @@ class _Reader:
                         continue
                     item = POLICY[key](item)
                 elif name == "pools":
+                    item, ageing = _pool(item)
+                    if ageing is not None:
+                        self.pool_ageing[key] = ageing
+                elif name == "limits":
                     item = _count(0, 1_000_000)(item)
                 else:
                     item = _table(item)
@@ -490,7 +543,10 @@ class _Reader:
             busy_wait=value("busy_wait", 120.0),
             load_timeout=value("load_timeout", 30.0),
             defaults=MappingProxyType(self.tables["defaults"]),
+            ageing=self.values.get("ageing"),
             pools=MappingProxyType(self.tables["pools"]),
+            pool_ageing=MappingProxyType(self.pool_ageing),
+            limits=MappingProxyType(self.tables["limits"]),
             types=MappingProxyType(self.tables["types"]),
             root=root,
             file=file,

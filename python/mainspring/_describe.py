@@ -14,15 +14,19 @@ MESSAGE_LIMIT = 8 * 1024
 TRACEBACK_LIMIT = 64 * 1024
 """Bytes of UTF-8 that are kept of a traceback: its end, where the error is."""
 
+KINDS_LIMIT = 64
+"""Names of classes that are looked at: more are nobody's."""
+
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-def describe(error: BaseException) -> "tuple[str, str, str, str]":
-    """Return (error_code, error_type, message, traceback_text); never raises.
+def describe(error: BaseException) -> "tuple[str, str, str, str, list[str]]":
+    """Return (error_code, error_type, message, traceback_text, kinds); never raises.
 
     The code is the class's name, except: ``Fail`` has its own, ``SystemExit`` is EXIT_<n>,
     connections are CONN_RESET, CONN_REFUSED, CONN_TIMEOUT and DNS, an error with an HTTP status
-    is HTTP_4XX or HTTP_5XX.
+    is HTTP_4XX or HTTP_5XX. The kinds are what else ``retry_on`` may call it: the names of its
+    class and of those above it, plain and with their modules, and HTTP_<status> itself.
 
     Examples
     --------
@@ -31,6 +35,8 @@ def describe(error: BaseException) -> "tuple[str, str, str, str]":
     ('ZeroDivisionError', 'ZeroDivisionError', 'division by zero')
     >>> describe(SystemExit(3))[0]
     'EXIT_3'
+    >>> describe(ConnectionResetError("gone"))[4]
+    ['ConnectionResetError', 'ConnectionError', 'OSError', 'Exception']
     """
     kind = type(error)
     name = _clean(getattr(kind, "__name__", "Exception"), 200)
@@ -39,6 +45,7 @@ def describe(error: BaseException) -> "tuple[str, str, str, str]":
         _safely(_type_name, error, name),
         _safely(_message, error, f"<the message of {name} cannot be read>"),
         _safely(_traceback_text, error, ""),
+        _kinds(error),
     )
 
 
@@ -55,6 +62,23 @@ def _clean(text: str, limit: int) -> str:
     if len(data) <= limit:
         return data.decode("utf-8")
     return data[:limit].decode("utf-8", "ignore") + " ... (cut)"
+
+
+def _kinds(error: BaseException) -> "list[str]":
+    try:
+        kinds: dict[str, None] = {}
+        status = _status_of(error)
+        if status is not None:
+            kinds[f"HTTP_{status}"] = None
+        for kind in type(error).__mro__:
+            if kind is BaseException:
+                break
+            kinds[_clean(kind.__name__, 200)] = None
+            if kind.__module__ not in ("builtins", "__main__"):
+                kinds[_clean(f"{kind.__module__}.{kind.__qualname__}", 200)] = None
+        return list(kinds)[:KINDS_LIMIT]
+    except BaseException:  # noqa: BLE001 - a handler's exception may do anything
+        return []
 
 
 def _type_name(error: BaseException) -> str:
@@ -98,10 +122,9 @@ def _code(error: BaseException) -> str:
             return "CONN_TIMEOUT"
         if isinstance(error, socket.gaierror):
             return "DNS"
-    if "HTTP" in kind.__name__ or "Response" in kind.__name__ or hasattr(error, "response"):
-        status = _http_status(error)
-        if status is not None:
-            return f"HTTP_{status // 100}XX"
+    status = _status_of(error)
+    if status is not None:
+        return f"HTTP_{status // 100}XX"
     return _clean(kind.__name__, 200)
 
 
@@ -109,6 +132,14 @@ def _exit_code(error: SystemExit) -> int:
     if error.code is None:
         return 0
     return error.code if isinstance(error.code, int) else 1
+
+
+def _status_of(error: BaseException) -> "int | None":
+    """The HTTP status of an error that is about a response."""
+    name = type(error).__name__
+    if "HTTP" in name or "Response" in name or hasattr(error, "response"):
+        return _http_status(error)
+    return None
 
 
 def _http_status(error: BaseException) -> "int | None":

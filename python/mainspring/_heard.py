@@ -22,6 +22,8 @@ class Heard:
         File to the number of things wrong with it.
     skipped : dict
         Reason to the number of fires that made no run.
+    overdue : dict
+        ``dag.task`` to how many of its runs were open beyond their deadline.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Heard:
         self.stalled: str | None = None
         self.problems: dict[str, int] = {}
         self.skipped: dict[str, int] = {}
+        self.overdue: dict[str, int] = {}
 
     def tell(self, event: "dict[str, Any]") -> None:
         """Take one event."""
@@ -59,6 +62,9 @@ class Heard:
         elif kind == "skipped":
             reason = event["reason"]
             self.skipped[reason] = self.skipped.get(reason, 0) + event["count"]
+        elif kind == "overdue":
+            task = event["task"]
+            self.overdue[task] = self.overdue.get(task, 0) + 1
 
     def files(self, done: int, total: int) -> None:
         """Take how far the loading of files is."""

@@ -8,7 +8,7 @@ from mainspring.errors import NotFoundError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
+    from datetime import date, timedelta
     from typing import Any
 
 STATES = ("RUNNING", "SUCCESS", "FAILED", "CANCELED", "INTERRUPTED")
@@ -169,8 +169,9 @@ def sql(text: str, *parameters: "Any", database: "Any" = None) -> "list[dict[str
     return [] if reader is None else rows(reader, text, *parameters)
 
 
-def pool(name: str, slots: int, *, database: "Any" = None) -> None:
-    """Make a pool, or change how many slots it has.
+def pool(name: str, slots: int, *, ageing: "str | timedelta | None" = None,
+         database: "Any" = None) -> None:
+    """Make a pool, or change how many slots it has and in which order they are given out.
 
     Parameters
     ----------
@@ -178,6 +179,10 @@ def pool(name: str, slots: int, *, database: "Any" = None) -> None:
         As ``@task(pool=...)`` names it.
     slots : int
         How many slots its live attempts may hold together.
+    ageing : str or timedelta, optional
+        How long a wait makes up for one class of priority: with ``"30m"`` a task that has waited
+        an hour stands two classes higher. Without it the order is strict, as it is unless the
+        project says otherwise: urgent work without end then keeps the rest waiting without end.
     database : str or path, optional
         Default as :func:`mainspring.use` says.
 
@@ -187,9 +192,66 @@ def pool(name: str, slots: int, *, database: "Any" = None) -> None:
     >>> with ms.testing.isolated():
     ...     ms.pool("warehouse", 4)
     """
+    core, step = session(database).core, _step(ageing)
+    core.set_pool(name, _slots("a pool", slots))
+    core.set_ageing(name, step)
+
+
+def limit(name: str, slots: int, *, database: "Any" = None) -> None:
+    """Make a limit, or change how many slots it has.
+
+    A limit bounds what tasks do at once whatever their dags and pools: calls of one vendor,
+    connections to one database. A task names the limits whose slots it uses, besides those of its
+    pool; an attempt holds them from its start until its thread or process tree is gone.
+
+    Parameters
+    ----------
+    name : str
+        As ``@task(limits=...)`` names it.
+    slots : int
+        How many slots its live attempts may hold together.
+    database : str or path, optional
+        Default as :func:`mainspring.use` says.
+
+    Raises
+    ------
+    ValueError
+        When ``slots`` is no number from 0 on.
+
+    Examples
+    --------
+    >>> import mainspring as ms
+    >>> with ms.testing.isolated():
+    ...     ms.limit("vendor-api", 3)
+    ...     with ms.Dag("calls") as dag:
+    ...         @ms.task(limits=["vendor-api"])
+    ...         def call() -> str:
+    ...             return "done"
+    ...     dag.run("2013-01-15").result("call")
+    'done'
+    """
+    session(database).core.set_limit(name, _slots("a limit", slots))
+
+
+def _slots(what: str, slots: "Any") -> int:
     if isinstance(slots, bool) or not isinstance(slots, int) or not 0 <= slots < 2**31:
-        raise ValueError(f"a pool has a number of slots, from 0 on, and not {slots!r}")
-    session(database).core.set_pool(name, slots)
+        raise ValueError(f"{what} has a number of slots, from 0 on, and not {slots!r}")
+    return slots
+
+
+def _step(ageing: "str | timedelta | None") -> "int | None":
+    if ageing is None:
+        return None
+    from mainspring._config import ValueProblem, milliseconds
+
+    try:
+        step = (milliseconds(ageing) or 0 if isinstance(ageing, str)
+                else round(ageing.total_seconds() * 1000))
+    except ValueProblem as problem:
+        raise ValueError(f"ageing {problem}") from None
+    if step <= 0:
+        raise ValueError(f"ageing must be longer than nothing, and not {ageing!r}")
+    return step
 
 
 def show_versions() -> None:

@@ -115,6 +115,20 @@ SELECT name, slots,
     (SELECT coalesce(sum(slots), 0) FROM attempt_lease WHERE attempt_lease.pool = pool.name)
 FROM pool
 """
+LIMITS = """
+SELECT name, value, (
+    SELECT coalesce(sum(held.value), 0) FROM attempt_lease, json_each(attempt_lease.limits) AS held
+    WHERE attempt_lease.limits IS NOT NULL AND held.key = limits.name
+)
+FROM limits
+"""
+# How long the first of each queue waits: where it grows and grows, somebody starves.
+WAITS = """
+SELECT coalesce(task_version.pool, 'default'), min(task_run.first_ready_at)
+FROM task_run JOIN task_version ON task_version.id = task_run.task_version_id
+WHERE task_run.finished_at IS NULL AND task_run.state = 'READY'
+GROUP BY 1
+"""
 SCHEDULES = """
 SELECT dag.key, schedule.id, schedule.watermark_at, schedule.paused, schedule.updated_at
 FROM schedule JOIN dag ON dag.id = schedule.dag_id
@@ -194,6 +208,16 @@ class Metrics(Watcher):
                           limit=limit)
         self.used = Gauge("mainspring_pool_slots_used", "Slots of a pool that are in use.",
                           ("pool",), named=1, limit=limit)
+        self.limit = Gauge("mainspring_limit_slots", "Slots of a limit.", ("limit",), named=1,
+                           limit=limit)
+        self.limit_used = Gauge("mainspring_limit_slots_used", "Slots of a limit that are in use.",
+                                ("limit",), named=1, limit=limit)
+        self.wait = Gauge("mainspring_ready_wait_seconds",
+                          "How long the task run that has been ready longest waits for a slot.",
+                          ("pool",), named=1, limit=limit, worst=True)
+        self.overdue = Counter("mainspring_deadlines_missed_total",
+                               "Task runs that were open beyond their deadline.", ("task",),
+                               named=1, limit=limit)
         self.lag = Gauge("mainspring_schedule_lag_seconds",
                          "Time since the oldest fire of a dag that is due and not decided.",
                          ("dag",), named=1, limit=limit, worst=True)
@@ -217,7 +241,8 @@ class Metrics(Watcher):
         own: list[Family] = [self.up, self.epoch, self.began, build, self.problems]
         self.families: dict[bool, list[Family]] = {False: own, True: [
             *own, self.live, self.stuck, self.slots, self.runs, self.requests, self.pool,
-            self.used, self.lag, self.states, self.over, self.runs_over, self.outcomes,
+            self.used, self.limit, self.limit_used, self.wait, self.overdue, self.lag, self.states,
+            self.over, self.runs_over, self.outcomes,
             self.skipped, self.took, self.waited, self.durations, self.queues]}
 
     # --- what the scheduler tells ---
@@ -299,6 +324,8 @@ class Metrics(Watcher):
         self._step_runs(run or 0)
         for reason, count in list(self.heard.skipped.items()):
             self.skipped.values[(reason,)] = count
+        for task, count in list(self.heard.overdue.items()):
+            self.overdue.values[(task,)] = count
 
     def _count(self, row: list[Any], *, queued: bool) -> None:
         key, version, outcome, count, took = row[:5]
@@ -357,6 +384,12 @@ class Metrics(Watcher):
         pools = self._sql(POOLS)
         self.pool.replace({(name,): slots for name, slots, _ in pools})
         self.used.replace({(name,): used for name, _, used in pools})
+        limits = self._sql(LIMITS)
+        self.limit.replace({(name,): slots for name, slots, _ in limits})
+        self.limit_used.replace({(name,): used for name, _, used in limits})
+        now = self._clock()
+        self.wait.replace({(pool,): max(0, now - since) / 1e6
+                           for pool, since in self._sql(WAITS) if since is not None})
         self.states.replace({(key, str(version), state): count
                              for key, version, state, count in self._sql(OPEN_TASK_RUNS)})
         self.lag.replace(self._lags() if load is not None else {})

@@ -369,7 +369,7 @@ def _problem_of(error: BaseException, place: str) -> Problem:
         return Problem(
             "import_error", place, "raises KeyboardInterrupt while it is imported", guard
         )
-    _, kind, message, _ = describe(error)
+    _, kind, message, *_ = describe(error)
     text = f"{kind}: {message}" if message else kind
     hint = None
     if isinstance(error, ModuleNotFoundError) and error.name:

@@ -273,8 +273,10 @@ class Scheduler:
         specs = [spec for _, _, found in files for spec in found]
         if not specs:
             return []
+        from mainspring._session import history, make_shared
+
         try:
-            self._make_pools(core, specs)
+            make_shared(core, history(self.settings.database), self.settings, specs)
             core.register(specs)
         except SpecError as error:
             if tell:
@@ -287,22 +289,6 @@ class Scheduler:
         for file, fingerprint, found in files:
             self.keys.update({spec["name"]: (file, fingerprint) for spec in found})
         return [spec["name"] for spec in specs]
-
-    def _make_pools(self, core: CoreSession, specs: list[dict[str, Any]]) -> None:
-        """Make the project's pools; the pools that there are stand in each definition."""
-        from mainspring._session import _named_pools, history
-
-        named = set().union(*map(_named_pools, specs))
-        reader = history(self.settings.database)
-        if not named or reader is None:
-            return
-        stored = reader.pools().keys()
-        for name in (named & self.settings.pools.keys()) - stored:
-            core.set_pool(name, self.settings.pools[name])
-        known = sorted(self.settings.pools.keys() | stored)
-        for spec in specs:
-            if _named_pools(spec):
-                spec["known_pools"] = known
 
     def _version(self, key: str) -> tuple[str, str]:
         """The file of a dag, and what its content is known by, of which a copy is kept."""

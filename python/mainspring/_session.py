@@ -51,16 +51,17 @@ class Session:
 
     def register(self, *dags: "Dag") -> None:
         """Store definitions, unless they are what was stored last. They may wait for each other."""
+        from mainspring._config import settings
+
         specs, changed = [], []
         for dag in dags:
             known = self._registered.get(dag.name)
             if known is not None and known[0] is dag and known[1] == dag.changes:
                 continue
-            spec = dag.spec()
-            named = _named_pools(spec)
-            specs.append({**spec, **self._known_pools(named)} if named else spec)
+            specs.append(dag.spec())
             changed.append(dag)
         if specs:
+            make_shared(self.core, history(self.database), settings(), specs)
             self.core.register(specs)
         for dag in changed:
             self._registered[dag.name] = (dag, dag.changes)
@@ -78,19 +79,6 @@ class Session:
         progress = self.core.progress(run)
         return not progress["running"] and progress["counts"].get("READY", 0) > 0
 
-    def _known_pools(self, named: "set[str]") -> "dict[str, list[str]]":
-        """Make the project's pools that nobody made yet, and name all: others are a mistake."""
-        from mainspring._config import settings
-
-        reader = history(self.database)
-        if reader is None:
-            return {}
-        # The core reads the sizes of those that are stored by itself.
-        stored, project = reader.pools().keys(), settings().pools
-        for name in (named & project.keys()) - stored:
-            self.core.set_pool(name, project[name])
-        return {"known_pools": sorted(project.keys() | stored)}
-
     def abandon(self) -> None:
         """Leave at the end without waiting for handlers that cannot be stopped."""
         self._abandoned = True
@@ -107,7 +95,7 @@ class Session:
 
 def open_core(database: str, role: str, **options: "Any") -> "CoreSession":
     """Open the database with the settings of the project, making it if need be."""
-    from mainspring._config import settings
+    from mainspring._config import milliseconds, settings
     from mainspring._mainspring import Session as CoreSession
 
     _refuse_after_fork()
@@ -116,7 +104,11 @@ def open_core(database: str, role: str, **options: "Any") -> "CoreSession":
     if wait is not None:
         options.setdefault("busy_wait_s", float(wait))
     options.setdefault("slots", settings().slots)
-    return CoreSession(database, role=role, **options)
+    core = CoreSession(database, role=role, **options)
+    ageing = milliseconds(getattr(settings(), "ageing", None))
+    if ageing is not None:
+        core.set_ageing(None, ageing)
+    return core
 
 
 def adopt(database: str, core: "CoreSession") -> Session:
@@ -226,9 +218,50 @@ def close(database: "Any" = None) -> None:
         found.close()
 
 
+def make_shared(core: "CoreSession", reader: "CoreHistory | None", project: "Any",
+                specs: "list[dict[str, Any]]") -> None:
+    """Make the project's pools and limits that are named and that nobody made yet.
+
+    All that there are stand in each definition then: others are a mistake. The core reads the
+    sizes of those that are stored by itself.
+    """
+    from mainspring._config import milliseconds
+
+    if reader is None:
+        return
+    pools, limits = set().union(*map(_named_pools, specs)), set().union(*map(_named_limits, specs))
+    known: dict[str, list[str]] = {}
+    if pools:
+        stored = reader.pools().keys()
+        for name in (pools & project.pools.keys()) - stored:
+            core.set_pool(name, project.pools[name])
+            if name in project.pool_ageing:
+                core.set_ageing(name, milliseconds(project.pool_ageing[name]))
+        known["known_pools"] = sorted(project.pools.keys() | stored)
+    if limits:
+        stored = reader.limits().keys()
+        for name in (limits & project.limits.keys()) - stored:
+            core.set_limit(name, project.limits[name])
+        known["known_limits"] = sorted(project.limits.keys() | stored)
+    for spec in specs:
+        spec.update(known)
+
+
+def _rules(spec: "dict[str, Any]") -> "list[dict[str, Any]]":
+    return [spec.get("project_defaults", {}), spec.get("defaults", {}), *spec["tasks"]]
+
+
 def _named_pools(spec: "dict[str, Any]") -> "set[str]":
-    rules = [spec.get("project_defaults", {}), spec.get("defaults", {}), *spec["tasks"]]
-    return {rule["pool"] for rule in rules if isinstance(rule.get("pool"), str)}
+    return {rule["pool"] for rule in _rules(spec) if isinstance(rule.get("pool"), str)}
+
+
+def _named_limits(spec: "dict[str, Any]") -> "set[str]":
+    named: set[str] = set()
+    for rule in _rules(spec):
+        given = rule.get("limits")
+        names = [given] if isinstance(given, str) else given or ()
+        named.update(name for name in names if isinstance(name, str))
+    return named
 
 
 def _make_folder(database: str) -> None:

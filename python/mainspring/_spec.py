@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mainspring._definition import Definition
 
 _AS_THEY_ARE = (
-    "type", "retries", "max_attempts", "retry_backoff", "retry_jitter", "priority", "preemptible",
-    "idempotent", "dedup_key", "pool", "slots", "owner", "category", "resource", "resource_key",
-    "version", "shards",
+    "type", "retries", "max_attempts", "max_losses", "retry_backoff", "retry_jitter", "priority",
+    "preemptible", "idempotent", "dedup_key", "pool", "slots", "max_active", "on_deadline", "owner",
+    "category", "resource", "resource_key", "version", "shards",
 )
 
 
@@ -128,6 +128,8 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
             found[name] = value._core.definition()
         elif name == "retry_on":
             found[name] = [_code(each) for each in several(value)]
+        elif name == "limits":
+            found[name] = dict(value) if hasattr(value, "keys") else several(value)
         elif name in _AS_THEY_ARE or name in DURATIONS:
             found[name] = value
         elif name not in ("labels", "params", "config", "depends_on", "doc", "ext", "schedule",

@@ -17,7 +17,12 @@ HEAD = ("task", "month", "runs", "successes", "met deadline", "p50", "p90")
 # What is skipped or still open is no run here.
 BY_MONTH = """
 SELECT task.key AS task, substr(task_run.biz_date, 1, 7) AS month, count(*) AS runs,
-    sum(task_run.state = 'SUCCESS') AS successes
+    sum(task_run.state = 'SUCCESS') AS successes,
+    -- Data that was there in time was, whatever a later rerun made of it.
+    avg(CASE WHEN task_run.deadline_at IS NOT NULL THEN EXISTS (
+        SELECT 1 FROM attempt WHERE attempt.task_run_id = task_run.id
+            AND attempt.outcome = 'SUCCESS' AND attempt.finished_at <= task_run.deadline_at
+    ) END) AS met
 FROM task_run
 JOIN task ON task.id = task_run.task_id
 JOIN dag ON dag.id = task.dag_id
@@ -154,9 +159,8 @@ def stats(dag: "Any" = None, *, database: "Any" = None) -> Stats:
         durations = took.get(name)
         return timedelta(milliseconds=nearest_rank(durations, percent)) if durations else None
 
-    # Tasks have no deadlines yet, so nobody has met one.
     return Stats(
-        Stat(row["task"], row["month"], row["runs"], row["successes"], None,
+        Stat(row["task"], row["month"], row["runs"], row["successes"], row["met"],
              share(row["task"], 50), share(row["task"], 90))
         for row in rows(reader, BY_MONTH, key, task)
     )

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 else:
     from mainspring._typing import Generic, P, R, overload
 
-DURATIONS = ("retry_interval", "retry_cap", "timeout", "grace", "interval")
+DURATIONS = (
+    "retry_interval", "retry_cap", "timeout", "grace", "interval", "deadline", "block_timeout",
+)
 OPTIONS = frozenset((
-    "name", "type", "retries", "max_attempts", *DURATIONS, "retry_backoff", "retry_jitter",
-    "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool", "slots", "owner",
-    "labels", "category", "resource", "resource_key", "produces", "params", "config",
-    "depends_on", "version", "doc", "ext", "schedule", "shards", "not_before", "run_on",
-    "run_on_biz_date",
+    "name", "type", "retries", "max_attempts", "max_losses", *DURATIONS, "retry_backoff",
+    "retry_jitter", "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool",
+    "slots", "max_active", "limits", "on_deadline", "owner", "labels", "category", "resource",
+    "resource_key", "produces", "params", "config", "depends_on", "version", "doc", "ext",
+    "schedule", "shards", "not_before", "run_on", "run_on_biz_date",
 ))
 
 
@@ -222,6 +224,7 @@ def task(  # noqa: F811
     name: str | None = None,
     retries: int | None = None,
     max_attempts: int | None = None,
+    max_losses: int | None = None,
     retry_interval: str | timedelta | None = None,
     retry_backoff: str | None = None,
     retry_cap: str | timedelta | None = None,
@@ -236,6 +239,11 @@ def task(  # noqa: F811
     pool: str | None = None,
     slots: int | None = None,
     shards: int | None = None,
+    max_active: int | None = None,
+    limits: str | Sequence[str] | Mapping[str, int] | None = None,
+    deadline: str | timedelta | None = None,
+    on_deadline: str | None = None,
+    block_timeout: str | timedelta | None = None,
     owner: str | None = None,
     labels: Sequence[str] | None = None,
     category: str | None = None,
@@ -261,6 +269,7 @@ def task(  # noqa: F811
     name: str | None = None,
     retries: int | None = None,
     max_attempts: int | None = None,
+    max_losses: int | None = None,
     retry_interval: str | timedelta | None = None,
     retry_backoff: str | None = None,
     retry_cap: str | timedelta | None = None,
@@ -275,6 +284,11 @@ def task(  # noqa: F811
     pool: str | None = None,
     slots: int | None = None,
     shards: int | None = None,
+    max_active: int | None = None,
+    limits: str | Sequence[str] | Mapping[str, int] | None = None,
+    deadline: str | timedelta | None = None,
+    on_deadline: str | None = None,
+    block_timeout: str | timedelta | None = None,
     owner: str | None = None,
     labels: Sequence[str] | None = None,
     category: str | None = None,
@@ -306,6 +320,9 @@ def task(  # noqa: F811
     retries : int, optional
         How often a failed attempt is tried again; ``max_attempts`` is one more, and either
         may be given. Without both: none in ``dag.run``, 3 where the scheduler runs it.
+    max_losses : int, optional
+        How many attempts may be lost with the process that ran them; the last of them ends the
+        task. Default 3. A loss is no failure: it counts against nothing else.
     retry_interval, retry_cap : str or timedelta, optional
         Delay after the first failure (default ``"10s"``), and the longest (``"1h"``).
     retry_backoff : {"EXPONENTIAL", "FIXED"}, optional
@@ -313,7 +330,8 @@ def task(  # noqa: F811
     retry_jitter : float, optional
         Part of the delay, 0 to 1, by which it is spread.
     retry_on : list of str or exception classes, optional
-        Codes that are tried again, such as ``"TIMEOUT"`` or ``ConnectionError``; default all.
+        Codes that are tried again, such as ``"TIMEOUT"``, ``"HTTP_5XX"`` or
+        ``ConnectionError``; a class stands for those below it too. Default all.
     timeout : str or timedelta, optional
         Limit of one attempt, from its own start. In this process it is a request: the
         handler gets ``AttemptTimeout`` at its next Python instruction.
@@ -322,7 +340,8 @@ def task(  # noqa: F811
     priority : int or str, optional
         0 first to 9 last, or urgent, high, normal, low, idle; default 5, normal.
     preemptible : bool, optional
-        Whether a higher class may take its slot; default no.
+        Whether a task of a higher class that finds no free slot may stop it to have its slot;
+        default no. It is started again afterwards, which counts as no attempt.
     idempotent : bool, optional
         Whether running it twice does no harm; default yes. If not, it is never retried
         unless there is a ``dedup_key``, the template of a key by which the target knows a
@@ -333,6 +352,19 @@ def task(  # noqa: F811
         Run it in so many parts, each a task run of its own: arguments ``shard_index`` (0 to n-1)
         and ``shard_total``, or ``shardIndex`` and ``shardTotal``, say which part it is. Its result
         is the list of theirs. For a list of things see :meth:`Task.map`.
+    max_active : int, optional
+        How many attempts of it may be live at once, over all its runs.
+    limits : str, list of str or dict of str to int, optional
+        Named limits whose slots it uses besides, one of each or as many as is said; see
+        :func:`mainspring.limit`. Who waits for one holds up nobody else of the pool.
+    deadline : str or timedelta, optional
+        Until when it is to be finished: a duration after the nominal time (``"2h"``), or a time
+        of day on the nominal date in the run's zone (``"07:30"``, ``"+1d 07:30"``). A run that
+        somebody asks for after that has none.
+    on_deadline : {"alert", "cancel"}, optional
+        What is done where it is not: it is recorded and told (the default), or canceled too.
+    block_timeout : str or timedelta, optional
+        How long it may be BLOCKED before it is given up as FAILED; for ever by default.
     owner, labels, category, resource, resource_key, doc, ext : optional
         Who answers for it, words to find it by, its category, the asset it writes, what it
         is for, and data of your own.

@@ -147,6 +147,10 @@ class TaskRun:
         Name of the task whose failure blocks it.
     attempts : list of Attempt
         The oldest first.
+    deadline : datetime or None
+        Until when it is to be finished, in the run's zone.
+    overdue : bool
+        Whether it was still open when its deadline had passed.
     started_at, finished_at, duration
         Of the last attempt; aware datetimes in the run's zone, and a timedelta.
 
@@ -230,6 +234,16 @@ class TaskRun:
     @property
     def finished_at(self) -> "datetime | None":
         return instant(self._row["finished_at"], self._run.timezone)
+
+    @property
+    def deadline(self) -> "datetime | None":
+        """Until when it is to be finished, in the run's zone; None where it has no deadline."""
+        return instant(self._row["deadline_at"], self._run.timezone)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether it was still open when its deadline had passed."""
+        return self._row["overdue_at"] is not None
 
     @property
     def duration(self) -> "timedelta | None":

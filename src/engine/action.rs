@@ -47,6 +47,12 @@ pub struct Decision {
     pub effects: Vec<Effect>,
     /// Pools to resize: name (none: the default pool) and slots.
     pub pools: Vec<(Option<String>, u32)>,
+    /// Pools whose queue ages: how long a wait makes up for one class; none is strict order.
+    pub ageing: Vec<(Option<String>, Option<i64>)>,
+    /// Limits to resize; none is as its claims say.
+    pub limits: Vec<(String, Option<u32>)>,
+    /// Task runs that are open beyond their deadline. No arrow is taken for that alone.
+    pub overdue: Vec<Overdue>,
     /// Reports that came too late or from the wrong attempt; journalled, nothing else.
     pub late: Vec<Late>,
     /// Final task runs to be marked as stale: an upstream is run again. No arrow is taken.
@@ -191,6 +197,21 @@ pub struct End {
     pub end: AttemptEnd,
     /// False where its thread still runs: the lease stays, and the slot with it.
     pub released: bool,
+}
+
+/// A task run that is open beyond its deadline: noted with it once, and told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overdue {
+    /// Which task run.
+    pub at: TaskRunRef,
+    /// Its id.
+    pub id: TaskRunId,
+    /// Its deadline.
+    pub deadline_at: Instant,
+    /// When it was seen to have passed.
+    pub when: Instant,
+    /// Whether it is canceled for that.
+    pub cancels: bool,
 }
 
 /// A stop to note on the lease of a live attempt.

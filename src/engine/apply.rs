@@ -1,12 +1,16 @@
 //! Puts a decision into the world, and refuses what no decision may do.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::cell::found;
 use super::edges::{Standing, edge_verdict};
 use super::items::Place;
+use super::queue::{claims_of, fits};
 use super::run::{Live, Run, TaskRun};
 use super::{
-    CreateRun, Decision, End, LeaseStop, Move, NewItems, Rests, RunMove, ScheduleMove, Start,
-    TaskRunRef, World,
+    CreateRun, Decision, End, LeaseStop, Move, NewItems, Overdue, Rests, RunMove, ScheduleMove,
+    Start, TaskRunRef, World,
 };
 use crate::model::{Progress, RunId, RunState, ScheduleId, State};
 
@@ -74,6 +78,12 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
     for (pool, slots) in &decision.pools {
         world.pools.entry(pool.clone()).or_default().slots = *slots;
     }
+    for (pool, step_ms) in &decision.ageing {
+        world.pools.entry(pool.clone()).or_default().ageing_ms = *step_ms;
+    }
+    for (limit, slots) in &decision.limits {
+        world.limits.entry(limit.clone()).or_default().slots = *slots;
+    }
     world.interrupting |= decision.interrupting;
     for (key, known) in &decision.cells {
         world.read(key, known);
@@ -125,6 +135,9 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
         let marked = world.change(*at, |task_run| task_run.progress.stale = true);
         marked.ok_or(Broken::NoTaskRun(*at))?;
     }
+    decision.overdue.iter().try_for_each(|overdue| world.note_overdue(overdue))?;
+    let moved: BTreeSet<RunId> = decision.moves.iter().map(|to| to.at.run).collect();
+    moved.into_iter().for_each(|run| world.recount(run));
     decision.run_moves.iter().try_for_each(|to| world.move_run(to))?;
     decision.schedules.iter().try_for_each(|to| world.move_schedule(to))
 }
@@ -261,8 +274,20 @@ impl World {
         {
             return Err(rule(at, "an attempt starts as the current one"));
         }
-        if !self.pools.get(&attempt.pool).is_some_and(|pool| pool.fits(pool.held, attempt.slots)) {
+        let pool = self.pools.get(&attempt.pool);
+        if !pool.is_some_and(|pool| fits(pool.slots, pool.held, attempt.slots)) {
             return Err(rule(at, "no more slots are held than there are"));
+        }
+        let claims = self.runs.get(&at.run).and_then(|run| run.task(at.index)).and_then(claims_of);
+        if claims.as_deref().unwrap_or_default() != attempt.limits {
+            return Err(rule(at, "an attempt takes what its definition says"));
+        }
+        let over = |claim| {
+            let (capacity, held) = self.limit_for(claim);
+            !fits(capacity, held, claim.slots)
+        };
+        if attempt.limits.iter().any(over) {
+            return Err(rule(at, "no more of a limit is held than there is"));
         }
         let live = Live {
             attempt_no: attempt.attempt_no,
@@ -270,6 +295,7 @@ impl World {
             node_id: attempt.node_id,
             started_at: attempt.started_at,
             slots: attempt.slots,
+            limits: claims.map(|_| Arc::new(attempt.held())),
             timeout_at: start.timeout_at,
             stop: None,
             ended: false,
@@ -312,21 +338,22 @@ impl World {
         ended.flatten().ok_or(rule(end.at, "only the current attempt ends, and once"))
     }
 
+    fn note_overdue(&mut self, overdue: &Overdue) -> Result<(), Broken> {
+        let noted = self.change(overdue.at, |task_run| {
+            task_run.progress.overdue_at.get_or_insert(overdue.when);
+        });
+        noted.ok_or(Broken::NoTaskRun(overdue.at))
+    }
+
     fn move_run(&mut self, to: &RunMove) -> Result<(), Broken> {
         let run = self.runs.get_mut(&to.run).ok_or(Broken::Run(to.run))?;
         let (expected, found) = (to.from, run.row.state);
         if expected != found {
             return Err(Broken::RunElsewhere { run: to.run, expected, found });
         }
-        let dag = run.row.dag_id;
         run.row.state = to.to;
         run.row.finished_at = to.finished_at;
         run.cancel_requested = to.cancel_requested;
-        match (found == RunState::Running, to.to == RunState::Running) {
-            (true, false) => self.one_less(dag),
-            (false, true) => *self.active.entry(dag).or_default() += 1,
-            _ => {}
-        }
         Ok(())
     }
 

@@ -113,6 +113,20 @@ pub enum Event {
         /// Its slots.
         slots: u32,
     },
+    /// The queue of a pool ages from now on, or is in strict order.
+    PoolAges {
+        /// The pool; none is the default pool of this node.
+        pool: Option<String>,
+        /// For how long a wait makes up for one class; none is strict order.
+        step_ms: Option<i64>,
+    },
+    /// A limit has this many slots from now on.
+    LimitSized {
+        /// The limit.
+        limit: String,
+        /// Its slots; none is as many as the definition of its task says.
+        slots: Option<u32>,
+    },
 }
 
 /// What of a run is to be run again.

@@ -4,8 +4,10 @@ use std::fmt;
 
 use super::across_words::said;
 use super::edges::{edge_verdict, skip_codes};
+use super::queue::fits;
+use super::run::MAPPING;
 use super::{Stop, TaskRunRef, World, conditions};
-use crate::model::{Instant, NotBefore, RunId, State, TaskRunId};
+use crate::model::{Claim, Instant, NotBefore, RunId, State, TaskRunId};
 
 /// The answer: where a task run stands, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +49,21 @@ pub enum Reason {
         /// Slots it takes.
         wants: u32,
     },
+    /// A limit holds it back.
+    Limited {
+        /// The limit: the name of a shared one; none is `max_active` of its task.
+        limit: Option<String>,
+        /// Slots held.
+        held: u32,
+        /// Slots there are.
+        slots: u32,
+        /// Slots it takes.
+        wants: u32,
+    },
+    /// Its deadline has passed.
+    Overdue(Instant),
+    /// It is given up then, if it is still BLOCKED.
+    BlockedUntil(Instant),
     /// Nothing starts here any more: an orderly shutdown.
     Interrupting,
     /// An attempt is live.
@@ -147,7 +164,10 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
                 Reason::Polled(live.polls, next)
             }));
         }
-        State::Ready => reasons.extend(world.queued(at)),
+        State::Ready => {
+            reasons.extend(world.queued(at, now));
+            reasons.extend(world.limited(at));
+        }
         state if state.is_final() => {
             reasons.push(Reason::Ended(progress.code.clone(), progress.finished_at));
             let on = task.def.policy.run_on.as_ref();
@@ -155,6 +175,10 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
             reasons.extend(on.map(|on| Reason::NotOn(conditions::why_not(&run.row, on))));
         }
         _ => {}
+    }
+    reasons.extend(progress.blocked_until.map(Reason::BlockedUntil));
+    if let Some(deadline_at) = progress.deadline_at.filter(|_| progress.overdue_at.is_some()) {
+        reasons.push(Reason::Overdue(deadline_at));
     }
     if let Some(wake_at) = progress.wake_at.filter(|wake_at| *wake_at > now) {
         let not_before = task.def.policy.not_before;
@@ -194,22 +218,32 @@ fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
 }
 
 impl World {
-    fn queued(&self, at: TaskRunRef) -> Option<Reason> {
-        if let Some((of, limit)) = self.gate_of(at)
-            && let Some(gate) = self.gates.get(&of)
-            && gate.ready.len() > gate.through.len()
-            && !self.pools.values().any(|pool| pool.queue.values().any(|queued| *queued == at))
-        {
-            return Some(Reason::Gated { held: gate.held, limit });
-        }
+    fn queued(&self, at: TaskRunRef, now: Instant) -> Option<Reason> {
         let name = self.pool_of(at);
         let pool = self.pools.get(&name)?;
         let ahead = match self.slots(at) {
             0 => 0,
-            _ => pool.queue.values().position(|queued| *queued == at)?,
+            _ => pool.ahead(self.queue_key(at)?, now),
         };
         let (held, slots, wants) = (pool.held, pool.slots, self.slots(at));
         Some(Reason::Queued { pool: name, ahead, held, slots, wants })
+    }
+
+    /// The limits that have no room for it.
+    fn limited(&self, at: TaskRunRef) -> Vec<Reason> {
+        let claims = self.runs.get(&at.run).and_then(|run| run.claims(at.index));
+        let reason = |claim: &Claim| {
+            let (slots, held) = self.limit_for(claim);
+            if fits(slots, held, claim.slots) {
+                return None;
+            }
+            if claim.limit.starts_with(MAPPING) {
+                return Some(Reason::Gated { held, limit: slots });
+            }
+            let limit = claim.most.is_none().then(|| claim.limit.clone());
+            Some(Reason::Limited { limit, held, slots, wants: claim.slots })
+        };
+        claims.iter().flat_map(|claims| claims.iter()).filter_map(reason).collect()
     }
 }
 
@@ -263,6 +297,15 @@ impl fmt::Display for Reason {
             Reason::Gated { held, limit } => {
                 write!(f, "waits for another item, {held} of {limit} are live at once")
             }
+            Reason::Limited { limit, held, slots, wants } => {
+                match limit {
+                    Some(limit) => write!(f, "held back by the limit {limit}")?,
+                    None => write!(f, "held back by max_active of its task")?,
+                }
+                write!(f, ": wants {wants}, {held} of {slots} are held")
+            }
+            Reason::Overdue(at) => write!(f, "its deadline {at} has passed"),
+            Reason::BlockedUntil(at) => write!(f, "given up at {at} if it is still blocked"),
             Reason::Interrupting => write!(f, "nothing starts any more, this process is stopping"),
             Reason::Attempt { attempt_no, since, timeout_at, stop } => {
                 write!(f, "attempt {attempt_no} runs since {since}")?;

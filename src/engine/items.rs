@@ -3,15 +3,12 @@
 //! Items are appended to the task runs of their run when the whole is expanded; the graph knows
 //! only the whole. What an item does to it is a change of a few counts, however many there are.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::run::{Run, Tally, TaskRun};
-use super::world::QueueKey;
 use super::{TaskRunRef, World};
 use crate::model::{MOST_ITEMS, Over, Progress, State, TaskRunRow};
 
@@ -268,70 +265,5 @@ impl World {
         }
         let results = run.listed(at.index).map(|(_, item)| Kept::result(&item.progress));
         Some(Gathering::Results(results.collect()))
-    }
-
-    /// How many items of this one's mapping may be live at once, where there is such a limit.
-    pub(super) fn gate_of(&self, at: TaskRunRef) -> Option<(TaskRunRef, u32)> {
-        let run = self.runs.get(&at.run)?;
-        let Place::Item { of, .. } = run.get(at.index)?.place else { return None };
-        let limit = run.task(of)?.def.map.as_ref()?.max_active?;
-        Some((TaskRunRef { run: at.run, index: of }, limit))
-    }
-}
-
-/// The items of one mapping with a limit of its own: as many as it allows are in the queue of
-/// their pool, the first ones; the others wait here and hinder nobody.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Gate {
-    /// How many hold slots.
-    pub held: u32,
-    /// Those that are ready.
-    pub ready: BTreeMap<QueueKey, TaskRunRef>,
-    /// Those of them that are in the queue of the pool.
-    pub through: BTreeSet<QueueKey>,
-}
-
-impl Gate {
-    /// Brings the queue of the pool up to date.
-    pub fn settle(&mut self, limit: u32, queue: &mut BTreeMap<QueueKey, TaskRunRef>) {
-        let free = limit.saturating_sub(self.held) as usize;
-        while self.through.len() > free {
-            if let Some(last) = self.through.pop_last() {
-                queue.remove(&last);
-            }
-        }
-        while self.through.len() < free {
-            let after = self.through.last().map_or(Bound::Unbounded, |key| Bound::Excluded(*key));
-            let Some((key, at)) = self.ready.range((after, Bound::Unbounded)).next() else { break };
-            self.through.insert(*key);
-            queue.insert(*key, *at);
-        }
-    }
-
-    /// One becomes ready.
-    pub fn put(
-        &mut self,
-        key: QueueKey,
-        at: TaskRunRef,
-        queue: &mut BTreeMap<QueueKey, TaskRunRef>,
-    ) {
-        self.ready.insert(key, at);
-        // Those in the queue are the first ones, always.
-        if self.through.last().is_some_and(|last| key < *last) {
-            self.through.insert(key);
-            queue.insert(key, at);
-        }
-    }
-
-    /// One is ready no longer.
-    pub fn take(&mut self, key: QueueKey, queue: &mut BTreeMap<QueueKey, TaskRunRef>) {
-        self.ready.remove(&key);
-        if self.through.remove(&key) {
-            queue.remove(&key);
-        }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.held == 0 && self.ready.is_empty()
     }
 }

@@ -6,20 +6,24 @@
 
 mod across_words;
 mod action;
+mod admission;
 mod apply;
 mod cell;
 mod check;
 mod conditions;
+mod deadline;
 mod decide;
 mod edges;
 mod event;
 mod explain;
 mod fill;
 mod items;
+mod keys;
 mod moment;
 mod pairs;
 mod plan;
 mod preview;
+mod queue;
 mod run;
 mod schedule;
 mod see;
@@ -30,8 +34,8 @@ mod versions;
 mod world;
 
 pub use action::{
-    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, NewItems, PlanRef, Rests, RunMove,
-    ScheduleMove, Start, TaskRunRef,
+    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, NewItems, Overdue, PlanRef, Rests,
+    RunMove, ScheduleMove, Start, TaskRunRef,
 };
 pub use apply::{Broken, apply};
 pub use cell::{Absence, CellAt, CellKey, Found, Known, Why};

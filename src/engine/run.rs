@@ -1,14 +1,16 @@
 //! A run in the world: its task runs with what is derived from them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cell::{Cells, Looking, Votes};
 use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
 use super::items::{Items, Place};
+use super::queue::claims_of;
 use super::{Plan, PlannedTask, Rest, Stop, conditions};
 use crate::model::{
-    EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId, TaskRunRow,
-    Token, Trigger,
+    Claim, EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId,
+    TaskRunRow, Token, Trigger,
 };
 
 /// A run with all its task runs.
@@ -26,6 +28,8 @@ pub struct Run {
     pub(super) tally: Tally,
     /// Of the items.
     pub(super) items: Tally,
+    /// Whether the world counts it among the active ones of its dag.
+    pub(super) counted: bool,
 }
 
 /// A task run: where it stands, its live attempt, and how many of its edges do not hold.
@@ -61,6 +65,8 @@ pub struct Live {
     pub started_at: Instant,
     /// How many slots of its task's pool it holds.
     pub slots: u32,
+    /// What it holds of limits; none is nothing.
+    pub limits: Option<Arc<BTreeMap<String, u32>>>,
     /// When its own time is over.
     pub timeout_at: Option<Instant>,
     /// A stop in progress.
@@ -77,11 +83,12 @@ impl Run {
     /// A run that was just made: everything PENDING.
     pub(super) fn new(row: RunRow, plan: Arc<Plan>, cells: &Cells) -> Run {
         let task_runs = (0..row.task_count)
-            .map(|index| TaskRun {
+            .zip(&plan.tasks)
+            .map(|(index, task)| TaskRun {
                 id: row.first_task_run_id.offset(index),
                 place: plan.place(index),
                 created_at: row.created_at,
-                progress: conditions::first_progress(&row, plan.tasks.get(index as usize)),
+                progress: first_progress(&row, task),
                 live: None,
                 counts: Counts::default(),
                 votes: Vec::new(),
@@ -99,8 +106,8 @@ impl Run {
         task_runs: Vec<TaskRun>,
         cells: &Cells,
     ) -> Run {
-        let (tally, items) = (Tally::default(), Tally::default());
-        let mut run = Run { row, cancel_requested, plan, task_runs, tally, items };
+        let (tally, items, counted) = (Tally::default(), Tally::default(), false);
+        let mut run = Run { row, cancel_requested, plan, task_runs, tally, items, counted };
         for index in 0..run.task_runs.len() as u32 {
             if index >= run.row.task_count {
                 run.count_item(index);
@@ -208,6 +215,49 @@ impl TaskRun {
     }
 }
 
+impl Run {
+    /// The limit that the items of a mapping share, of an item.
+    fn mapping_claim(&self, index: u32) -> Option<Claim> {
+        let Place::Item { of, .. } = self.get(index)?.place else { return None };
+        let most = self.plan.tasks.get(of as usize)?.def.map.as_ref()?.max_active?;
+        Some(Claim { limit: format!("{MAPPING}{}:{of}", self.row.id), slots: 1, most: Some(most) })
+    }
+
+    /// What a task run takes of limits, the narrowest first: that of its mapping, of its task, and
+    /// those that dags share.
+    pub(super) fn claims(&self, index: u32) -> Option<Arc<[Claim]>> {
+        let of_task = self.task(index).and_then(claims_of);
+        match self.mapping_claim(index) {
+            None => of_task,
+            Some(claim) => {
+                let others = of_task.iter().flat_map(|claims| claims.iter().cloned());
+                Some(std::iter::once(claim).chain(others).collect())
+            }
+        }
+    }
+
+    /// What its lease holds, with the limit of its mapping, which no row has.
+    pub(super) fn with_mapping(
+        &self,
+        index: u32,
+        held: Option<Arc<BTreeMap<String, u32>>>,
+    ) -> Option<Arc<BTreeMap<String, u32>>> {
+        let Some(claim) = self.mapping_claim(index) else { return held };
+        let mut all = held.map(|held| (*held).clone()).unwrap_or_default();
+        all.insert(claim.limit, claim.slots);
+        Some(Arc::new(all))
+    }
+}
+
+/// What stands before the limit that the items of a mapping share. No name has a colon.
+pub(super) const MAPPING: &str = "map:";
+
+/// A task run as it stands when its run is made: it knows until when it waits and until when it is
+/// to be finished.
+fn first_progress(row: &RunRow, task: &PlannedTask) -> Progress {
+    Progress { deadline_at: task.deadline_in(row), ..conditions::first_progress(row, Some(task)) }
+}
+
 impl Plan {
     /// The upstreams of a task with the rules of the edges to them.
     pub fn upstream(&self, index: u32) -> impl Iterator<Item = (u32, &EdgeRule)> {
@@ -250,7 +300,7 @@ impl Plan {
                 nominal_at: run.nominal_at,
                 biz_date: run.biz_date,
                 created_at: run.created_at,
-                progress: conditions::first_progress(run, Some(task)),
+                progress: first_progress(run, task),
             })
             .collect()
     }
@@ -271,6 +321,7 @@ impl Live {
             node_id: lease.node_id,
             started_at,
             slots: lease.slots,
+            limits: (!lease.limits.is_empty()).then(|| Arc::new(lease.limits)),
             timeout_at: timeout_at(task, started_at),
             stop: lease.stop_reason.map(|reason| Stop { reason, give_up_at: started_at }),
             ended: !current,
@@ -307,6 +358,11 @@ impl Tally {
     pub fn change(&mut self, from: State, to: State) {
         self.less(from);
         self.add(to);
+    }
+
+    /// Whether something runs, may start or is tried again.
+    pub fn is_active(&self) -> bool {
+        self.sum(|state| matches!(state, State::Ready | State::Running | State::RetryWait)) > 0
     }
 
     pub(super) fn sum(&self, of: impl Fn(State) -> bool) -> u32 {

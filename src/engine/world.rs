@@ -10,12 +10,14 @@ use std::sync::Arc;
 use super::apply::Broken;
 use super::cell::{CellKey, Cells, found};
 use super::edges::{Texts, skip_codes};
-use super::items::{Gate, Place};
+use super::items::Place;
+use super::keys::due_at;
+use super::queue::{Limit, Pool};
 use super::run::{Live, Run, TaskRun};
 use super::{Plan, Rest, Scheduled, Served, TaskRunRef};
 use crate::model::{
-    DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, RunState, ScheduleId, ScopeId,
-    State, TaskId, TaskRunId, TaskRunRow, TimedKey,
+    Claim, DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, ScheduleId, ScopeId, State,
+    TaskId, TaskRunId, TaskRunRow, TimedKey,
 };
 
 /// What a decision is made from.
@@ -28,7 +30,7 @@ pub struct World {
     pub(super) runs: BTreeMap<RunId, Run>,
     /// Timed runs by their unique key.
     pub(super) timed: BTreeMap<TimedKey, RunId>,
-    /// How many runs of each dag are live.
+    /// How many runs of each dag have something that runs, may start, or is tried again.
     pub(super) active: BTreeMap<DagId, u32>,
     /// Dags whose schedules fire here.
     pub(super) served: BTreeMap<DagId, Served>,
@@ -39,11 +41,11 @@ pub struct World {
     /// Those whose next fire waits for a run of their dag to end.
     pub(super) waiting: BTreeSet<(DagId, ScheduleId)>,
     pub(super) pools: BTreeMap<Option<String>, Pool>,
+    /// Limits by their names.
+    pub(super) limits: BTreeMap<String, Limit>,
     pub(super) timers: BTreeSet<(Instant, TaskRunRef)>,
     /// Mapped tasks for which something has to be read.
     pub(super) gathering: BTreeSet<TaskRunRef>,
-    /// Items whose mapping has a limit of its own, by what stands for them all.
-    pub(super) gates: BTreeMap<TaskRunRef, Gate>,
     /// Task runs with a lease.
     pub(super) leased: BTreeSet<TaskRunRef>,
     /// What edges to other runs look at.
@@ -58,31 +60,10 @@ pub struct World {
     pub(super) interrupting: bool,
 }
 
-/// A pool: its slots, how many are held, and who waits for one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Pool {
-    pub slots: u32,
-    pub held: u32,
-    pub queue: BTreeMap<QueueKey, TaskRunRef>,
-}
-
-/// Place in a queue: priority, first READY time, id.
-pub(super) type QueueKey = (u8, Instant, TaskRunId);
-
-impl Pool {
-    /// Whether so many more slots may be taken. What is wider than the whole pool runs alone,
-    /// because it would wait for ever otherwise; what needs none finds room in a full one too. A
-    /// pool of no slots is closed.
-    pub fn fits(&self, held: u32, slots: u32) -> bool {
-        let fits = u64::from(held) + u64::from(slots) <= u64::from(self.slots);
-        self.slots > 0 && (fits || held == 0 || slots == 0)
-    }
-}
-
 impl World {
     /// An empty world. `next`: the ids that the next run and the next task run will have.
     pub fn new(next: (i64, i64), default_slots: u32, node: NodeId, scope: ScopeId) -> World {
-        let default = Pool { slots: default_slots, ..Pool::default() };
+        let default = Pool::of(default_slots);
         World {
             node,
             scope,
@@ -97,9 +78,9 @@ impl World {
             dues: BTreeSet::new(),
             waiting: BTreeSet::new(),
             pools: BTreeMap::from([(None, default)]),
+            limits: BTreeMap::new(),
             timers: BTreeSet::new(),
             gathering: BTreeSet::new(),
-            gates: BTreeMap::new(),
             leased: BTreeSet::new(),
             cells: Cells::default(),
             followers: BTreeSet::new(),
@@ -253,16 +234,18 @@ impl World {
         })
     }
 
-    /// Lets go of a run that has ended. One whose slots are still held stays, and so does one that
+    /// Lets go of a run that has ended. One whose slots are still held stays, one that time alone
+    /// will have something to do with, as it has with what is BLOCKED not for ever, and one that
     /// goes on by itself when something outside of it is repaired: false.
     pub fn forget(&mut self, run: RunId) -> bool {
-        let held = self.runs.get(&run).is_some_and(|run| {
-            run.task_runs.iter().any(|task_run| task_run.live.is_some() || run.may_go_on(task_run))
+        let stays = self.runs.get(&run).is_some_and(|run| {
+            let waits = |task_run: &TaskRun| task_run.live.is_some() || due_at(task_run).is_some();
+            run.task_runs.iter().any(|task_run| waits(task_run) || run.may_go_on(task_run))
         });
-        if !held {
+        if !stays {
             self.remove(run);
         }
-        !held
+        !stays
     }
 
     /// An attempt that is live in this process goes on as it did before its rows were read anew.
@@ -330,15 +313,10 @@ impl World {
         self.leased.iter().filter_map(|at| self.live(*at)).filter(|live| live.ended).count()
     }
 
-    /// Whether `Dispatch` would start something.
-    pub fn has_ready(&self) -> bool {
-        let first_fits = |pool: &Pool| {
-            let first = pool.queue.first_key_value().map(|(_, at)| self.slots(*at));
-            first.is_some_and(|slots| pool.fits(pool.held, slots))
-        };
-        !self.interrupting
-            && (self.pools.values().any(first_fits)
-                || self.light.iter().any(|at| self.is_open(*at)))
+    /// Whether `Dispatch` would start something, or stop it to have its slot.
+    pub fn has_ready(&self, now: Instant) -> bool {
+        let first = self.admission(now, true);
+        !(first.starts.is_empty() && first.victims.is_empty())
     }
 
     /// Whether anything starts in the pool of this task run.
@@ -349,6 +327,24 @@ impl World {
     /// A pool's slots and how many of them are held.
     pub fn pool(&self, pool: Option<&str>) -> Option<(u32, u32)> {
         self.pools.get(&pool.map(str::to_owned)).map(|pool| (pool.slots, pool.held))
+    }
+
+    /// A limit's slots and how many of them are held.
+    pub fn limit(&self, limit: &str) -> Option<(Option<u32>, u32)> {
+        self.limits.get(limit).map(|limit| (limit.slots, limit.held))
+    }
+
+    /// Limits of which something is known here.
+    pub fn limit_names(&self) -> Vec<String> {
+        self.limits.keys().cloned().collect()
+    }
+
+    /// How many slots there are for a claim, and how many are held.
+    pub(super) fn limit_for(&self, claim: &Claim) -> (u32, u32) {
+        match self.limits.get(&claim.limit) {
+            Some(limit) => (limit.capacity(claim), limit.held),
+            None => (claim.most.unwrap_or(0), 0),
+        }
     }
 
     /// Whether an orderly shutdown is under way.
@@ -373,11 +369,9 @@ impl World {
         if let Some(key) = run.row.timed_key() {
             self.timed.insert(key, id);
         }
-        if run.row.state == RunState::Running {
-            *self.active.entry(run.row.dag_id).or_default() += 1;
-        }
         let count = run.task_runs.len() as u32;
         self.runs.insert(id, run);
+        self.recount(id);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
             let keys = self.keys(at);
@@ -426,7 +420,7 @@ impl World {
             if let Some(key) = run.row.timed_key().filter(|key| self.timed.get(key) == Some(&id)) {
                 self.timed.remove(&key);
             }
-            if run.row.state == RunState::Running {
+            if run.counted {
                 self.one_less(run.row.dag_id);
             }
         }
@@ -450,7 +444,22 @@ impl World {
         Some(done)
     }
 
-    /// A run of this dag is live no more: fires that waited for that may go on.
+    /// Counts a run among those of its dag that are active, or no more. It is active while it has
+    /// something that runs, may start or is tried again: what only waits for something outside
+    /// (another dag, a time, a person) must not keep out what it waits for.
+    pub(super) fn recount(&mut self, id: RunId) {
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        let (before, now) = (run.counted, run.tally.is_active());
+        run.counted = now;
+        let dag = run.row.dag_id;
+        match (before, now) {
+            (true, false) => self.one_less(dag),
+            (false, true) => *self.active.entry(dag).or_default() += 1,
+            _ => {}
+        }
+    }
+
+    /// A run of this dag is active no more: fires that waited for that may go on.
     pub(super) fn one_less(&mut self, dag: DagId) {
         if let Some(active) = self.active.get_mut(&dag) {
             *active = active.saturating_sub(1);
@@ -459,111 +468,6 @@ impl World {
             }
         }
         self.wake_schedules(dag);
-    }
-
-    /// Where a task run stands in the queue, the timers and the pools.
-    pub(super) fn keys(&self, at: TaskRunRef) -> Keys {
-        let Some(run) = self.runs.get(&at.run) else { return Keys::default() };
-        let (Some(task_run), Some(task)) = (run.get(at.index), run.task(at.index)) else {
-            return Keys::default();
-        };
-        let progress = &task_run.progress;
-        let ready = progress.state == State::Ready
-            && task_run.live.is_none()
-            && task_run.counts.unmet == 0
-            && !task_run.is_mapped();
-        Keys {
-            light: ready && task.def.slots() == 0,
-            queue: (ready && task.def.slots() > 0).then(|| {
-                let first = progress.first_ready_at.unwrap_or_default();
-                (task.def.policy.priority, first, task_run.id)
-            }),
-            timer: due_at(task_run),
-            held: task_run.live.as_ref().map(|live| live.slots),
-            gathering: task_run.is_gathering(),
-        }
-    }
-
-    pub(super) fn put(&mut self, at: TaskRunRef, keys: &Keys) {
-        if let Some(timer) = keys.timer {
-            self.timers.insert((timer, at));
-        }
-        if let Some(slots) = keys.held {
-            self.leased.insert(at);
-            self.pools.entry(self.pool_of(at)).or_default().held += slots;
-        }
-        if keys.light {
-            self.light.insert(at);
-        }
-        if keys.gathering {
-            self.gathering.insert(at);
-        }
-        let name = self.pool_of(at);
-        if let Some((of, limit)) = self.gate_of(at).filter(|_| keys.is_of_gate()) {
-            let pool = self.pools.entry(name).or_default();
-            let gate = self.gates.entry(of).or_default();
-            gate.held += u32::from(keys.held.is_some());
-            if let Some(queue) = keys.queue {
-                gate.put(queue, at, &mut pool.queue);
-            }
-            gate.settle(limit, &mut pool.queue);
-        } else if let Some(queue) = keys.queue {
-            self.pools.entry(name).or_default().queue.insert(queue, at);
-        }
-    }
-
-    fn take(&mut self, at: TaskRunRef, keys: &Keys) {
-        if let Some(timer) = keys.timer {
-            self.timers.remove(&(timer, at));
-        }
-        if let Some(slots) = keys.held {
-            self.leased.remove(&at);
-            if let Some(pool) = self.pools.get_mut(&self.pool_of(at)) {
-                pool.held = pool.held.saturating_sub(slots);
-            }
-        }
-        if keys.light {
-            self.light.remove(&at);
-        }
-        if keys.gathering {
-            self.gathering.remove(&at);
-        }
-        let (name, gate) = (self.pool_of(at), self.gate_of(at));
-        let Some(pool) = self.pools.get_mut(&name) else { return };
-        if let Some((of, limit)) = gate.filter(|_| keys.is_of_gate())
-            && let Some(gate) = self.gates.get_mut(&of)
-        {
-            gate.held = gate.held.saturating_sub(u32::from(keys.held.is_some()));
-            if let Some(queue) = keys.queue {
-                gate.take(queue, &mut pool.queue);
-            }
-            gate.settle(limit, &mut pool.queue);
-            if gate.is_empty() {
-                self.gates.remove(&of);
-            }
-        } else if let Some(queue) = keys.queue {
-            pool.queue.remove(&queue);
-        }
-    }
-
-    pub(super) fn pool_of(&self, at: TaskRunRef) -> Option<String> {
-        self.runs.get(&at.run)?.task(at.index)?.def.policy.pool.clone()
-    }
-}
-
-/// What is derived of one task run for the indexes of the world.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Keys {
-    light: bool,
-    queue: Option<QueueKey>,
-    timer: Option<Instant>,
-    held: Option<u32>,
-    gathering: bool,
-}
-
-impl Keys {
-    fn is_of_gate(&self) -> bool {
-        self.queue.is_some() || self.held.is_some()
     }
 }
 
@@ -584,33 +488,4 @@ fn places(plan: &Plan, rows: &[TaskRunRow]) -> Option<Vec<Place>> {
         places.push(Place::Item { of, map_index });
     }
     Some(places)
-}
-
-/// When time alone will have something to do with a task run. What stands where it cannot stay,
-/// as rows may do that a crash left behind, is due at once.
-fn due_at(task_run: &TaskRun) -> Option<Instant> {
-    const AT_ONCE: Option<Instant> = Some(Instant(i64::MIN));
-    let (progress, counts) = (&task_run.progress, task_run.counts);
-    if let Some(live) = task_run.live.as_ref().filter(|live| !live.ended) {
-        let poll = live.rest.and_then(|rest| rest.until);
-        let of_itself = live.timeout_at.into_iter().chain(poll).min();
-        return live.stop.map(|stop| stop.give_up_at).or(of_itself);
-    }
-    if let Place::Mapped(items) = &task_run.place
-        && progress.state == State::Running
-    {
-        let over = items.tally.open() == 0 && items.tally.ended_badly() > 0;
-        return if over { AT_ONCE } else { None };
-    }
-    match progress.state {
-        _ if counts.unread > 0 => None,
-        State::Pending | State::Blocked if counts.skips > 0 => AT_ONCE,
-        State::Pending if counts.broken > 0 => AT_ONCE,
-        State::Blocked if counts.broken == 0 => AT_ONCE,
-        State::Ready | State::RetryWait if counts.unmet > 0 => AT_ONCE,
-        State::Pending | State::RetryWait if counts.unmet == 0 && task_run.live.is_none() => {
-            progress.wake_at.or(AT_ONCE)
-        }
-        _ => None,
-    }
 }

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::words::words;
-use super::{BizOffset, Mapping, NotBefore, Param, RunOn, ScheduleDef};
+use super::{
+    BizOffset, Deadline, Mapping, NotBefore, OnDeadline, Param, RunOn, ScheduleDef, TaskId,
+};
 
 /// What stands before the name of an asset in the upstream of an edge. No task has such a name.
 pub const ASSET: char = '@';
@@ -338,6 +340,38 @@ pub struct TaskPolicy {
     /// The days on which it runs; none is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_on: Option<RunOn>,
+    /// How many attempts of the task may be live at once, over all its runs; none is no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_active: Option<u32>,
+    /// The named limits whose slots it uses besides, and how many of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u32>,
+    /// Until when it is to be finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// What is done where it is not.
+    #[serde(default, skip_serializing_if = "OnDeadline::is_default")]
+    pub on_deadline: OnDeadline,
+    /// How long it may be BLOCKED before it is given up as FAILED; none is for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_timeout_ms: Option<i64>,
+}
+
+/// What an attempt holds of a named number of slots besides its pool.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Claim {
+    /// The limit: the name of one that dags share, or what [`task_limit`] makes of a task.
+    pub limit: String,
+    /// How many of its slots.
+    pub slots: u32,
+    /// How many slots it has, where the definition says so and not the table of limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
+}
+
+/// The limit that stands for the `max_active` of a task. No name has a colon, so it is nobody's.
+pub fn task_limit(task: TaskId) -> String {
+    format!("task:{task}")
 }
 
 impl TaskPolicy {
@@ -350,6 +384,24 @@ impl TaskPolicy {
             None if interactive || !self.idempotent => 1,
             None => 4,
         }
+    }
+
+    /// What an attempt of this task takes besides the slots of its pool, the narrowest first.
+    pub fn claims(&self, task: TaskId) -> Vec<Claim> {
+        let own = self.max_active.map(|most| Claim {
+            limit: task_limit(task),
+            slots: 1,
+            most: Some(most),
+        });
+        let named = self.limits.iter();
+        let named =
+            named.map(|(limit, slots)| Claim { limit: limit.clone(), slots: *slots, most: None });
+        own.into_iter().chain(named).collect()
+    }
+
+    /// Whether a higher class may stop it to have its slot.
+    pub fn gives_way(&self) -> bool {
+        self.preemptible && self.idempotent
     }
 }
 
@@ -373,6 +425,11 @@ impl Default for TaskPolicy {
             slots: 1,
             not_before: None,
             run_on: None,
+            max_active: None,
+            limits: BTreeMap::new(),
+            deadline: None,
+            on_deadline: OnDeadline::Alert,
+            block_timeout_ms: None,
         }
     }
 }

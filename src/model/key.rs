@@ -21,6 +21,8 @@ pub enum NameKind {
     Schedule,
     /// A pool.
     Pool,
+    /// A limit.
+    Limit,
     /// A category.
     Category,
     /// A type of task.
@@ -37,6 +39,7 @@ impl NameKind {
             NameKind::Param => "parameter name",
             NameKind::Schedule => "schedule name",
             NameKind::Pool => "pool name",
+            NameKind::Limit => "limit name",
             NameKind::Category => "category name",
             NameKind::Type => "type name",
             NameKind::Asset => "asset name",

@@ -2,6 +2,7 @@
 
 mod condition;
 mod date;
+mod deadline;
 mod definition;
 pub mod duration;
 mod ids;
@@ -22,9 +23,10 @@ mod words;
 
 pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;
+pub use deadline::{Deadline, OnDeadline};
 pub use definition::{
-    ASSET, Backoff, DagDef, Dependency, EdgeKind, GATE, MatchOn, OffsetUnit, OnSkip, PROBE,
-    TaskDef, TaskPolicy, Which,
+    ASSET, Backoff, Claim, DagDef, Dependency, EdgeKind, GATE, MatchOn, OffsetUnit, OnSkip, PROBE,
+    TaskDef, TaskPolicy, Which, task_limit,
 };
 pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
 pub use instant::Instant;

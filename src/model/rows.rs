@@ -1,10 +1,12 @@
 //! What the store remembers, one struct a table. All stores read and write these.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DagId, Date, Instant, NodeId, Outcome, RunId, RunState, ScheduleId, ScopeId, State, StopReason,
-    Target, TaskId, TaskRunId, TaskVersionId, TimedKey, Token, Trigger,
+    Claim, DagId, Date, Instant, NodeId, Outcome, RunId, RunState, ScheduleId, ScopeId, State,
+    StopReason, Target, TaskId, TaskRunId, TaskVersionId, TimedKey, Token, Trigger,
 };
 
 /// The code of an item that the list of its mapping does not have any more.
@@ -123,6 +125,12 @@ pub struct Progress {
     pub item: Option<std::sync::Arc<str>>,
     /// An upstream was rerun after it had become final.
     pub stale: bool,
+    /// Until when it is to be finished; reckoned once, when it is made.
+    pub deadline_at: Option<Instant>,
+    /// When it was seen to be open beyond that.
+    pub overdue_at: Option<Instant>,
+    /// When it is given up if it is BLOCKED until then.
+    pub blocked_until: Option<Instant>,
 }
 
 impl Progress {
@@ -156,6 +164,9 @@ impl Default for Progress {
             result_uri: None,
             item: None,
             stale: false,
+            deadline_at: None,
+            overdue_at: None,
+            blocked_until: None,
         }
     }
 }
@@ -181,6 +192,9 @@ pub struct AttemptStart {
     pub slots: u32,
     /// The pool.
     pub pool: Option<String>,
+    /// What it holds of limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Claim>,
 }
 
 /// The end of an attempt; written once.
@@ -219,6 +233,10 @@ pub struct AttemptRecord {
     pub error_code: Option<String>,
     /// Class of the exception.
     pub error_type: Option<String>,
+    /// What else `retry_on` may call the error: the names of the classes above its own, and of what
+    /// the code is a case. Only of use when the end is judged, so it is not stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub error_kinds: Vec<String>,
     /// Message of the exception.
     pub error: Option<String>,
     /// Traceback of the author's code.
@@ -240,7 +258,8 @@ pub struct AttemptRecord {
 pub struct AttemptRow {
     /// Surrogate id.
     pub id: i64,
-    /// Its beginning. (`slots` and `pool` are known only while it is live.)
+    /// Its beginning. (`slots` and `pool` are known only while it is live, `limits`
+    /// stand in its lease.)
     pub start: AttemptStart,
     /// Its outcome; none while it is live.
     pub outcome: Option<Outcome>,
@@ -265,6 +284,8 @@ pub struct LeaseRow {
     pub pool: Option<String>,
     /// Slots held.
     pub slots: u32,
+    /// What it holds of limits.
+    pub limits: BTreeMap<String, u32>,
     /// A stop in progress, committed before the first signal.
     pub stop_reason: Option<StopReason>,
 }
@@ -301,6 +322,13 @@ pub struct ScopeLease {
     pub epoch: i64,
     /// The holder.
     pub node_id: NodeId,
+}
+
+impl AttemptStart {
+    /// What it holds of each limit.
+    pub fn held(&self) -> BTreeMap<String, u32> {
+        self.limits.iter().map(|claim| (claim.limit.clone(), claim.slots)).collect()
+    }
 }
 
 impl RunRow {

@@ -115,6 +115,9 @@ pub struct TaskRunFace {
     blocked_by_task: Option<String>,
     code: Option<String>,
     stale: bool,
+    deadline_at: Option<Instant>,
+    overdue_at: Option<Instant>,
+    blocked_until: Option<Instant>,
     has_result: bool,
 }
 
@@ -147,6 +150,9 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             result_uri,
             item,
             stale,
+            deadline_at,
+            overdue_at,
+            blocked_until,
             ..
         } = progress;
         TaskRunFace {
@@ -169,6 +175,9 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             blocked_by_task: blocked_by.and_then(|id| names.get(&id.0).cloned()),
             code,
             stale,
+            deadline_at,
+            overdue_at,
+            blocked_until,
             has_result: result.is_some() || result_uri.is_some(),
         }
     };

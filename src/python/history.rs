@@ -187,6 +187,16 @@ impl History {
         values::face(py, &pools)
     }
 
+    fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let limits = self.ask(py, |store| store.limits())?;
+        values::face(py, &limits)
+    }
+
+    fn ageing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let ageing = self.ask(py, |store| store.ageing())?;
+        values::face(py, &ageing)
+    }
+
     /// Answers one SQL statement that only reads: (column names, rows).
     #[pyo3(signature = (text, parameters = Vec::new()))]
     fn sql<'py>(

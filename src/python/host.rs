@@ -128,18 +128,19 @@ pub fn failed(
     cpu_ms: Option<i64>,
 ) -> Finished {
     static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    type Description = (String, String, String, String);
+    type Description = (String, String, String, String, Vec<String>);
     let described = hook(py, &DESCRIBE, "describe")
         .and_then(|describe| describe.call1((exception,)))
         .and_then(|words| words.extract::<Description>());
-    let (code, kind, message, traceback) = described.unwrap_or_else(|_| {
+    let (code, kind, message, traceback, kinds) = described.unwrap_or_else(|_| {
         let kind = "an exception that cannot be described".to_owned();
-        ("ERROR".to_owned(), kind.clone(), kind, String::new())
+        ("ERROR".to_owned(), kind.clone(), kind, String::new(), Vec::new())
     });
     let record = AttemptRecord {
         cpu_ms,
         error_code: Some(code),
         error_type: Some(kind),
+        error_kinds: kinds,
         error: Some(message),
         traceback: (!traceback.is_empty()).then_some(traceback),
         ..record_now(job)

@@ -419,6 +419,17 @@ impl Session {
         py.detach(|| self.core.set_pool(name, slots)).map_err(errors::session)
     }
 
+    /// Make a limit or change its size.
+    fn set_limit(&self, py: Python<'_>, name: &str, slots: u32) -> PyResult<()> {
+        py.detach(|| self.core.set_limit(name, slots)).map_err(errors::session)
+    }
+
+    /// Let the queue of a pool age: a wait of so many milliseconds makes up for one class; None is
+    /// strict order. Without a pool: of all pools that do not say, in this process.
+    fn set_ageing(&self, py: Python<'_>, pool: Option<&str>, step_ms: Option<i64>) -> PyResult<()> {
+        py.detach(|| self.core.set_ageing(pool, step_ms)).map_err(errors::session)
+    }
+
     /// Stop: live attempts are interrupted, threads joined. Safe to call twice.
     #[pyo3(signature = (grace = 1.0, at_most = None))]
     fn close(&self, py: Python<'_>, grace: f64, at_most: Option<f64>) {

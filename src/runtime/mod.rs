@@ -23,6 +23,7 @@ mod reporter;
 mod request;
 mod serving;
 mod session;
+mod sizes;
 mod stubs;
 mod told;
 mod turn;

@@ -25,7 +25,6 @@ use super::request::{
 use super::told::Told;
 use super::watch::RunWatch;
 use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, Word, World, check_pairs, explain};
-use crate::model::key::{NameKind, check_name};
 use crate::model::{
     DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
 };
@@ -64,7 +63,7 @@ pub struct Session {
     files: Files,
     host: String,
     lease: ScopeLease,
-    clock: Clock,
+    pub(super) clock: Clock,
     inbox: Sender<Message>,
     /// For questions and registrations, beside the driver's own.
     pub(super) store: Mutex<SqliteStore>,
@@ -472,16 +471,6 @@ impl Session {
         world.load(row, cancel_requested, plan, task_runs, leases).map_err(internal)?;
         let explained = explain(&world, at, self.clock.now());
         Ok(explained.map(|found| found.to_string()).unwrap_or_default())
-    }
-
-    /// Makes a named pool or changes its size.
-    ///
-    /// # Errors
-    /// `Store`; `Closed`.
-    pub fn set_pool(&self, name: &str, slots: u32) -> Result<(), SessionError> {
-        let name = &*check_name(NameKind::Pool, name, "").map_err(SpecError::from)?;
-        lock(&self.store).set_pool(name, slots, self.clock.now())?;
-        self.send(Message::PoolSized(name.to_owned(), slots))
     }
 
     /// Says that a clock that stands was moved; the machine's clock needs no such word.

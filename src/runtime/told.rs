@@ -61,6 +61,21 @@ pub enum News {
         /// The first line of its error.
         error: Option<String>,
     },
+    /// A task run is open beyond its deadline.
+    Overdue {
+        /// When this was seen.
+        at: Instant,
+        /// The run.
+        run: RunId,
+        /// `dag.task`.
+        task: String,
+        /// Its deadline.
+        deadline_at: Instant,
+        /// Where it stands.
+        state: &'static str,
+        /// Whether it is canceled for that.
+        canceled: bool,
+    },
     /// Fires made no run.
     Skipped {
         /// When this was decided.
@@ -147,6 +162,20 @@ impl Told {
                 outcome: end.end.outcome.as_str(),
                 code: end.end.record.error_code.clone(),
                 error: end.end.record.error.as_ref().map(first_line),
+            });
+        }
+        for overdue in &decision.overdue {
+            let Some(run) = world.run(overdue.at.run) else { continue };
+            let task = run.plan.tasks.get(overdue.at.index as usize);
+            let name = task.map_or("?", |task| &task.def.name);
+            let state = run.get(overdue.at.index).map_or("?", |t| t.progress.state.as_str());
+            self.tell(News::Overdue {
+                at: overdue.when,
+                run: overdue.at.run,
+                task: format!("{}.{name}", run.row.dag),
+                deadline_at: overdue.deadline_at,
+                state,
+                canceled: overdue.cancels,
             });
         }
         for to in &decision.run_moves {

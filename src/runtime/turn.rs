@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::engine::{Decision, Effect, Move, Run, ScheduleMove, TaskRunRef, World};
 use crate::model::journal::{self, Entry};
 use crate::model::{Date, Decided, Instant, RunId, ScheduleId, ScopeLease, TaskId, TaskRunId};
-use crate::store::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, Watermark};
+use crate::store::{
+    Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed, Watermark,
+};
 
 /// What the decisions of one turn come to.
 #[derive(Default)]
@@ -93,6 +95,18 @@ impl Turn {
         runs
     }
 
+    /// Runs of which something has ended, been given back or noted: one that had ended before may
+    /// be kept for nothing now.
+    pub fn kept(&self) -> Vec<RunId> {
+        let mut runs = self.runs();
+        let decisions = || self.decisions.iter();
+        runs.extend(decisions().flat_map(|d| d.releases.iter().map(|at| at.run)));
+        runs.extend(decisions().flat_map(|d| d.overdue.iter().map(|overdue| overdue.at.run)));
+        runs.sort_unstable();
+        runs.dedup();
+        runs
+    }
+
     /// The transaction that writes it, read off the world after the turn.
     pub fn batch(&mut self, world: &World, lease: ScopeLease, now: Instant) -> Batch {
         let mut batch = Batch::new(lease, now);
@@ -122,6 +136,14 @@ impl Turn {
             );
             batch.stops.extend(decision.stops.iter().map(|stop| (stop.id, stop.stop.reason)));
             batch.releases.extend(decision.releases.iter().filter_map(|at| id_of(world, *at)));
+            let overdue = decision.overdue.iter();
+            batch.overdue.extend(overdue.map(|overdue| PastDeadline {
+                id: overdue.id,
+                run: overdue.at.run,
+                deadline_at: overdue.deadline_at,
+                when: overdue.when,
+                canceled: overdue.cancels,
+            }));
             batch.stale.extend(decision.stale.iter().map(|(_, id)| *id));
             for to in &decision.schedules {
                 let changed_at = *seen.entry(to.schedule).or_insert(to.changed_at);

@@ -1,6 +1,6 @@
 //! What one transaction writes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::RunMove;
 use crate::model::{
@@ -36,6 +36,8 @@ pub struct Batch {
     pub ends: Vec<Ended>,
     /// Stops to note on leases.
     pub stops: Vec<(TaskRunId, StopReason)>,
+    /// Task runs that are open beyond their deadline.
+    pub overdue: Vec<PastDeadline>,
     /// Leases to drop whose attempt ended earlier.
     pub releases: Vec<TaskRunId>,
     /// Runs whose derived state changes.
@@ -70,6 +72,7 @@ impl Batch {
             starts: Vec::new(),
             ends: Vec::new(),
             stops: Vec::new(),
+            overdue: Vec::new(),
             releases: Vec::new(),
             run_moves: Vec::new(),
             watermarks: Vec::new(),
@@ -91,6 +94,7 @@ impl Batch {
             && self.starts.is_empty()
             && self.ends.is_empty()
             && self.stops.is_empty()
+            && self.overdue.is_empty()
             && self.releases.is_empty()
             && self.run_moves.is_empty()
             && self.watermarks.is_empty()
@@ -122,6 +126,22 @@ impl Batch {
         let first = &self.created.first()?.row;
         Some(NextIds { run: first.id.0, task_run: first.first_task_run_id.0 })
     }
+}
+
+/// The event of the outbox that tells of a deadline.
+pub(super) const DEADLINE_EVENT: &str = "deadline";
+
+/// What the attempts that begin take of each limit, and how many slots that has where their
+/// definition says so.
+pub(super) fn claimed(starts: &[AttemptStart]) -> BTreeMap<&str, (u32, Option<u32>)> {
+    let mut claimed: BTreeMap<&str, (u32, Option<u32>)> = BTreeMap::new();
+    for claim in starts.iter().flat_map(|start| &start.limits) {
+        let (mine, most) = claimed.entry(&claim.limit).or_default();
+        *mine = mine.saturating_add(claim.slots);
+        // Of two versions of a task the stricter one holds.
+        *most = [*most, claim.most].into_iter().flatten().min();
+    }
+    claimed
 }
 
 /// The order in which a batch touches attempts and leases. An end frees the lease that the next
@@ -215,6 +235,21 @@ pub struct Pause {
     pub paused: bool,
     /// From when.
     pub at: Instant,
+}
+
+/// A task run that is open beyond its deadline: noted with it, and put into the outbox, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastDeadline {
+    /// Which.
+    pub id: TaskRunId,
+    /// Its run.
+    pub run: RunId,
+    /// Its deadline.
+    pub deadline_at: Instant,
+    /// When it was seen to have passed.
+    pub when: Instant,
+    /// Whether it is canceled for that.
+    pub canceled: bool,
 }
 
 /// A task run that changes.

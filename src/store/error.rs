@@ -19,6 +19,14 @@ pub enum CommitError {
         /// Which row.
         what: Changed,
     },
+    /// A limit shared with other processes has no room for what the batch starts.
+    #[error("limit {limit} has no room any more")]
+    LimitFull {
+        /// The limit.
+        limit: String,
+        /// What is left of it for the batch.
+        free: u32,
+    },
     /// A pool shared with other processes has no room for what the batch starts.
     #[error("pool {pool} has no room any more")]
     PoolFull {

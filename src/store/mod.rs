@@ -18,7 +18,9 @@ mod verify;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use batch::{Batch, CreatedRun, Ended, NewSkip, NextIds, Pause, Progressed, Watermark};
+pub use batch::{
+    Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed, Watermark,
+};
 pub use error::{Changed, CommitError, StoreError};
 pub use memory::MemoryStore;
 pub use query::{
@@ -237,7 +239,8 @@ pub trait Store: Send {
     /// Who holds the scope of this name, if there is one.
     fn scope_named(&mut self, name: &str) -> Result<Option<ScopeLease>, StoreError>;
 
-    /// The open runs of a scope, oldest first.
+    /// The open runs of a scope, oldest first; and those that have ended and hold something that
+    /// time alone will change.
     fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError>;
 
     /// Asks something of whoever decides for a scope; gives the number of the request.
@@ -323,6 +326,19 @@ pub trait Store: Send {
 
     /// Makes a named pool or changes its size.
     fn set_pool(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError>;
+
+    /// The pools whose queue ages: for how long a wait makes up for one class, in milliseconds.
+    fn ageing(&mut self) -> Result<BTreeMap<String, i64>, StoreError>;
+
+    /// Lets the queue of a pool age from now on; none is strict order. A pool that is not there is
+    /// passed over.
+    fn set_ageing(&mut self, pool: &str, step_ms: Option<i64>) -> Result<(), StoreError>;
+
+    /// Slots of the limits: capacity, and how many live attempts hold.
+    fn limits(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError>;
+
+    /// Makes a limit or changes its size.
+    fn set_limit(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError>;
 
     /// Checks the invariants of the data; empty when all hold.
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError>;

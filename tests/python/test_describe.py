@@ -69,8 +69,8 @@ def test_long_messages_are_cut():
 
 
 def test_lone_surrogates_are_replaced():
-    code, kind, message, trace = describe(ValueError("a\ud800b"))
-    for text in (code, kind, message, trace):
+    code, kind, message, trace, kinds = describe(ValueError("a\ud800b"))
+    for text in (code, kind, message, trace, *kinds):
         text.encode("utf-8")
     assert message == "a?b"
 

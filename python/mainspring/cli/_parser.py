@@ -161,6 +161,8 @@ def _parser() -> Parser:
     one.add_argument("--attempt", type=_positive, metavar="N", help="default: the newest")
     one.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
 
+    command("pools", "pools", "Pools and limits: their slots, and how many are in use.")
+
     one = command("stats", "stats", "How tasks fare: runs, deadlines and durations by month.")
     one.add_argument("dag", nargs="?", metavar="DAG[.TASK]")
 

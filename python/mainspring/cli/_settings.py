@@ -44,8 +44,8 @@ def history_if_any(settings: Settings, database: Any = None) -> History | None:
 
 
 def apply_pools(settings: Settings, database: Any = None) -> None:
-    """Give the pools of the project file the slots that it says, where they differ."""
-    if not settings.pools:
+    """Give the pools and limits of the project file the slots that it says, where they differ."""
+    if not (settings.pools or settings.limits):
         return
     from mainspring import _session
 
@@ -53,9 +53,17 @@ def apply_pools(settings: Settings, database: Any = None) -> None:
     session = _session.session(where)
     reader = _session.history(where)
     known = {} if reader is None else reader.pools()
+    ages = {} if reader is None else reader.ageing()
     for name, slots in settings.pools.items():
         if name not in known or known[name][0] != slots:
             session.core.set_pool(name, slots)
+        step = _config.milliseconds(settings.pool_ageing.get(name))
+        if ages.get(name) != step:
+            session.core.set_ageing(name, step)
+    known = {} if reader is None else reader.limits()
+    for name, slots in settings.limits.items():
+        if name not in known or known[name][0] != slots:
+            session.core.set_limit(name, slots)
 
 
 def run_of(history: History, text: str, dag: str | None = None, **wanted: Any) -> Any:

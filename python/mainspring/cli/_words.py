@@ -90,8 +90,21 @@ def run_document(run: Mapping[str, Any]) -> dict[str, Any]:
 
 def task_document(task: Mapping[str, Any]) -> dict[str, Any]:
     """A task run or an attempt as programs read it."""
-    times = ("first_ready_at", "started_at", "finished_at", "wake_at")
+    times = ("first_ready_at", "started_at", "finished_at", "wake_at", "deadline_at", "overdue_at",
+             "blocked_until")
     return {key: iso(value) if key in times else value for key, value in task.items()}
+
+
+def deadline(rule: Mapping[str, int], cancels: bool) -> str:
+    """A deadline in words: ``deadline 07:30 one day later, then canceled``."""
+    if "after_ms" in rule:
+        when = f"{duration(rule['after_ms'] / 1000)} after the nominal time"
+    else:
+        days, second = rule["days"], rule["second"]
+        seconds = f":{second % 60:02}" if second % 60 else ""
+        when = f"{second // 3600:02}:{second // 60 % 60:02}{seconds}"
+        when += f" {days} days later" if days > 1 else " one day later" if days else ""
+    return f"deadline {when}" + (", then canceled" if cancels else "")
 
 
 def policy(task: Mapping[str, Any]) -> str:
@@ -115,6 +128,14 @@ def policy(task: Mapping[str, Any]) -> str:
     if rules.get("pool"):
         slots = "" if rules["slots"] == 1 else f" ({rules['slots']} slots)"
         parts.append(f"pool {rules['pool']}{slots}")
+    for name, count in rules.get("limits", {}).items():
+        parts.append(f"limit {name}" + ("" if count == 1 else f" ({count} slots)"))
+    if rules.get("max_active"):
+        parts.append(f"at most {rules['max_active']} at once")
+    if rules.get("deadline"):
+        parts.append(deadline(rules["deadline"], rules.get("on_deadline") == "cancel"))
+    if rules.get("block_timeout_ms"):
+        parts.append(f"blocked at most {duration(rules['block_timeout_ms'] / 1000)}")
     if not rules["idempotent"]:
         parts.append("not idempotent")
     if rules.get("preemptible"):

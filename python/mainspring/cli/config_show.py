@@ -43,6 +43,8 @@ def _values(settings: Settings) -> Iterator[tuple[str, Any, str]]:
         value: Any = getattr(settings, table)
         if name:
             value = value[name]
+            if table == "pools" and name in settings.pool_ageing:
+                value = f"{value}, ageing {settings.pool_ageing[name]}"
         elif key == "dags":
             value = list(value)
         elif key in ("busy_wait", "load_timeout"):

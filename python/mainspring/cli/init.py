@@ -26,6 +26,9 @@ timezone = "UTC"               # zone of schedules that name none, e.g. "Asia/Sh
 
 [pools]                        # named numbers of slots, shared by all dags
 # warehouse = 4
+
+[limits]                       # what tasks of any pool may do at once, e.g. calls of one vendor
+# vendor-api = 3
 """
 
 HELLO = '''\

@@ -242,6 +242,8 @@ def _task_line(
             parts.append(clean(state["code"]))
         elif state and state["type"] == "gate" and state["state"] == "RUNNING":
             parts.append(f"say yes: mainspring approve {state['run_id']} {clean(state['task'])}")
+        if state and state.get("overdue_at"):
+            parts.append("late: its deadline has passed")
     parts.append(_arrows(upstreams(definition, task)))
     rules = policy(task)
     if rules:

@@ -139,7 +139,7 @@ def _escaped(text: str) -> str:
 
 def _named(event: dict[str, Any]) -> dict[str, Any]:
     """An event with its instants as text."""
-    instants = ("nominal_at", "from", "to")
+    instants = ("nominal_at", "from", "to", "deadline_at")
     return {name: _iso(value) if name in instants and isinstance(value, int) else value
             for name, value in event.items() if name != "at"}
 
@@ -175,6 +175,10 @@ def sentence(event: dict[str, Any]) -> str:
         error = f": {event['error']}" if event["error"] else ""
         return (f"run {event['run']}: attempt {event['attempt']} of {event['task']} ended "
                 f"{event['outcome']}{code}{error}")
+    if kind == "overdue":
+        what = "canceled for that" if event["canceled"] else f"it is {event['state']}"
+        return (f"run {event['run']}: {event['task']} was to be finished by "
+                f"{_iso(event['deadline_at'])}; {what}")
     if kind == "skipped":
         several = event["count"] > 1
         until = f" to {_iso(event['to'])}" if several else ""

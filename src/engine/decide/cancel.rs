@@ -31,14 +31,7 @@ impl Draft<'_> {
                 let own = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
                 self.stop_within(at, StopReason::Cancel, grace_ms.unwrap_or(own));
             } else {
-                let now = self.now;
-                self.shift(at, |p| {
-                    p.state = State::Canceled;
-                    p.finished_at = Some(now);
-                    p.wake_at = None;
-                    p.blocked_by = None;
-                    p.code = Some(State::Canceled.as_str().into());
-                });
+                self.cancel_open(at, State::Canceled.as_str());
             }
         }
         if any && only.is_none() {

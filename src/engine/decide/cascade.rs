@@ -115,6 +115,8 @@ impl Draft<'_> {
             found = self.search_cause(at).map(|root| (Some(root), UPSTREAM_FAILED));
             found = found.or_else(|| self.cause_outside(at));
         }
+        // With a cause that stands nothing is lost any more: it is not searched for once more.
+        edges.lost_cause &= found.is_none();
         self.edges.insert(at, edges);
         found
     }

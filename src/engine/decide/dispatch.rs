@@ -1,37 +1,27 @@
 //! Slots may be free: who starts.
 
+use super::super::admission::Admission;
+use super::super::queue::claims_of;
 use super::super::run::timeout_at;
 use super::super::{Effect, Rest, Start, TaskRunRef};
 use super::draft::Draft;
-use crate::model::{AttemptStart, State};
+use crate::model::{AttemptStart, State, StopReason};
 
 impl Draft<'_> {
-    /// Starts, pool by pool, what is first in the queue until one does not fit. Those behind it
-    /// wait too, so that narrow ones never starve a wide one.
+    /// Starts whoever is first and fits, and stops whoever has to give way to those who do not.
     pub(super) fn dispatch(&mut self) {
-        let world = self.world;
-        if world.interrupting {
-            return;
+        let Admission { starts, victims } = self.world.admission(self.now, false);
+        for (at, pool) in starts {
+            self.start(at, pool);
         }
-        // What takes no slot stands in nobody's way.
-        for at in world.light.iter().filter(|at| world.is_open(**at)) {
-            self.start(*at, world.pool_of(*at), 0);
-        }
-        for (name, pool) in &world.pools {
-            let mut held = pool.held;
-            for at in pool.queue.values() {
-                let slots = world.slots(*at);
-                if !pool.fits(held, slots) {
-                    break;
-                }
-                held += slots;
-                self.start(*at, name.clone(), slots);
-            }
+        for at in victims {
+            let grace_ms = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
+            self.stop_within(at, StopReason::Preempt, grace_ms);
         }
     }
 
-    fn start(&mut self, at: TaskRunRef, pool: Option<String>, slots: u32) {
-        let now = self.now;
+    fn start(&mut self, at: TaskRunRef, pool: Option<String>) {
+        let (now, slots) = (self.now, self.world.slots(at));
         self.shift(at, |p| {
             p.state = State::Running;
             p.attempt_no += 1;
@@ -53,6 +43,7 @@ impl Draft<'_> {
             started_at: now,
             slots,
             pool,
+            limits: claims_of(task).map_or_else(Vec::new, |claims| claims.to_vec()),
         };
         let timeout_at = timeout_at(task, now);
         let relied = self.relied(at);

@@ -142,6 +142,10 @@ impl<'w> Draft<'w> {
         let mut to = before.clone();
         change(&mut to);
         to.revision += 1;
+        to.blocked_until = match to.state {
+            State::Blocked => self.blocked_until(at),
+            _ => None,
+        };
         match of {
             Some(of) => self.item_moved(of, &before, &to),
             None => self.run_draft(at.run)?.tally.change(before.state, to.state),
@@ -149,6 +153,17 @@ impl<'w> Draft<'w> {
         self.progress.insert(at, to.clone());
         self.out.moves.push(Move { at, id, from: before.state, to: to.clone(), when: self.now });
         Some((id, before, to))
+    }
+
+    /// How long what is BLOCKED now may stay so. That does not begin anew where it was so before and
+    /// only the cause is another.
+    fn blocked_until(&self, at: TaskRunRef) -> Option<Instant> {
+        let before = self.world.task_run(at).map(|task_run| &task_run.progress);
+        if let Some(before) = before.filter(|before| before.state == State::Blocked) {
+            return before.blocked_until;
+        }
+        let timeout_ms = self.task(at)?.def.policy.block_timeout_ms?;
+        Some(self.now.plus_millis(timeout_ms))
     }
 
     /// Changes the counts of the dependents of a task run that has moved, and puts those whose

@@ -92,8 +92,10 @@ impl Draft<'_> {
         let codes: Vec<&str> = [&record.error_code, &record.error_type]
             .into_iter()
             .filter_map(|code| code.as_deref())
+            .chain(record.error_kinds.iter().map(String::as_str))
             .collect();
         let stale = task_run.counts.unmet > 0;
+        let canceled_as = self.canceled_as(at, live);
         let id = task_run.id;
         self.shift(at, |p| {
             match outcome {
@@ -103,9 +105,8 @@ impl Draft<'_> {
                     // An upstream was rerun while it ran: what it saw of it is old.
                     p.stale |= stale;
                 }
-                Outcome::Canceled | Outcome::Superseded => {
-                    become_of(p, State::Canceled, outcome.as_str());
-                }
+                Outcome::Canceled => become_of(p, State::Canceled, canceled_as),
+                Outcome::Superseded => become_of(p, State::Canceled, outcome.as_str()),
                 Outcome::Failed => {
                     p.errors_used += 1;
                     judge(p, &retry, retry::Ended::Failed(&codes), now, id.0);

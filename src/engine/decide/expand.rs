@@ -53,17 +53,21 @@ impl Draft<'_> {
                 Some(text) => {
                     let text = Arc::clone(text);
                     self.shift(item, |p| {
-                        afresh(p);
+                        afresh(p, now);
                         p.item = Some(text);
                     });
                     self.touched.push_back(item);
                 }
                 None if progress.is_removed() => {}
-                None => self.shift_twice(item, afresh, |p| {
-                    p.state = State::Canceled;
-                    p.finished_at = Some(now);
-                    p.code = Some(REMOVED.into());
-                }),
+                None => self.shift_twice(
+                    item,
+                    |p| afresh(p, now),
+                    |p| {
+                        p.state = State::Canceled;
+                        p.finished_at = Some(now);
+                        p.code = Some(REMOVED.into());
+                    },
+                ),
             }
         }
         let new: Vec<Arc<str>> = list.iter().skip(items.indexes.len()).cloned().collect();
@@ -101,6 +105,7 @@ impl Draft<'_> {
             started_at: now,
             slots: 0,
             pool: None,
+            limits: Vec::new(),
         };
         self.out.starts.push(Start { at, attempt, timeout_at: None, rest: None });
         self.shift(at, |p| {

@@ -59,7 +59,8 @@ impl Draft<'_> {
             }
         }
         for at in skipped {
-            self.shift(at, afresh);
+            let now = self.now;
+            self.shift(at, |progress| afresh(progress, now));
             self.touched.push_back(at);
         }
     }

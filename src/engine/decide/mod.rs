@@ -11,6 +11,7 @@ mod expand;
 mod fire;
 mod follow;
 mod lost;
+mod overdue;
 mod rerun;
 mod rest;
 mod timers;
@@ -140,6 +141,8 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::Rerun { run, what } => draft.rerun(*run, what)?,
         Event::NodeLost { node } => draft.node_lost(*node),
         Event::PoolSized { pool, slots } => draft.out.pools.push((pool.clone(), *slots)),
+        Event::PoolAges { pool, step_ms } => draft.out.ageing.push((pool.clone(), *step_ms)),
+        Event::LimitSized { limit, slots } => draft.out.limits.push((limit.clone(), *slots)),
     }
     Ok(draft.finish())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{RerunWhat, Run, TaskRun, TaskRunRef};
 use super::Refusal;
 use super::draft::Draft;
-use crate::model::{Progress, RunId, State};
+use crate::model::{Instant, Progress, RunId, State};
 
 /// What is chosen of a run.
 struct Chosen {
@@ -60,9 +60,10 @@ impl Draft<'_> {
         self.refuse_items(run, &chosen)?;
         refuse_open(run, &chosen.planned, |_| true)?;
         self.mark_stale(run.row.id, &chosen);
+        let now = self.now;
         for index in &chosen.planned {
             let at = TaskRunRef { run: id, index: *index };
-            self.shift(at, afresh);
+            self.shift(at, |progress| afresh(progress, now));
             self.touched.push_back(at);
         }
         for (of, items) in &chosen.items {
@@ -78,7 +79,7 @@ impl Draft<'_> {
         let now = self.now;
         let Some(state) = self.progress(whole).map(|progress| progress.state) else { return };
         if state != State::Running {
-            self.shift(whole, afresh);
+            self.shift(whole, |p| afresh(p, now));
             self.touched.push_back(whole);
             if self.edges(whole).counts.unmet > 0 {
                 return;
@@ -94,7 +95,7 @@ impl Draft<'_> {
         }
         for index in items {
             let at = TaskRunRef { run: whole.run, index: *index };
-            self.shift(at, afresh);
+            self.shift(at, |p| afresh(p, now));
             self.touched.push_back(at);
         }
     }
@@ -175,7 +176,9 @@ fn refuse_open(run: &Run, chosen: &[u32], which: impl Fn(State) -> bool) -> Resu
     if open.is_empty() { Ok(()) } else { Err(Refusal::NotFinal { run: run.row.id, open }) }
 }
 
-pub(super) fn afresh(progress: &mut Progress) {
+pub(super) fn afresh(progress: &mut Progress, now: Instant) {
+    // Whoever reruns what is past its deadline knows that: nobody is told, and nothing canceled.
+    let late = progress.deadline_at.filter(|deadline_at| *deadline_at <= now);
     *progress = Progress {
         state: State::Pending,
         rerun_base: progress.attempt_no,
@@ -185,6 +188,8 @@ pub(super) fn afresh(progress: &mut Progress) {
         token: progress.token,
         first_ready_at: progress.first_ready_at,
         item: progress.item.take(),
+        deadline_at: progress.deadline_at,
+        overdue_at: progress.overdue_at.or(late.map(|_| now)),
         ..Progress::default()
     };
 }

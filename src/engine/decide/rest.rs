@@ -70,6 +70,7 @@ impl Draft<'_> {
             started_at: live.started_at,
             slots: live.slots,
             pool: self.world.pool_of(at),
+            limits: Vec::new(),
         };
         self.out.rests.push(Rests { at, rest: None, polls: live.polls });
         self.out.effects.push(Effect::Poll(at, attempt));

@@ -18,6 +18,10 @@ impl Draft<'_> {
     }
 
     fn due(&mut self, at: TaskRunRef) {
+        if self.check_deadline(at) {
+            return;
+        }
+        self.check_blocked(at);
         let world = self.world;
         let Some(live) = world.live(at).filter(|live| !live.ended) else {
             self.touched.push_back(at);

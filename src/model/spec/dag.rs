@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::policy::{Known, Layer};
+use super::policy::Layer;
 use super::reader::{Problems, Reader, printable, with_source};
+use super::slots::Known;
 use super::task::Around;
 use super::{MOST_TASKS, map, policy, schedule, task};
 use crate::model::json::nearest;
@@ -30,6 +31,7 @@ const FIELDS: &[&str] = &[
     "defaults",
     "project_defaults",
     "known_pools",
+    "known_limits",
     "tasks",
 ];
 
@@ -63,12 +65,11 @@ pub(super) fn read(spec: &Value, problems: &mut Problems) -> Option<DagDef> {
     let timezone = schedule::timezone(r, "timezone").unwrap_or_else(|| "UTC".to_owned());
     let max_active_runs = r.count("max_active_runs", 1, u32::MAX).unwrap_or(ACTIVE_RUNS);
     let source_file = r.line("source_file", 4_096);
-    let pools = pools(r);
     let biz_offset = schedule::biz_offset(r);
     let schedules = schedule::read(r, &timezone, biz_offset);
     let calendars = schedules.iter().filter_map(|schedule| schedule.rule.calendar.as_ref());
     let calendars = calendars.map(|calendar| (calendar.name.clone(), calendar.clone())).collect();
-    let known = Known { pools, calendars };
+    let known = Known { calendars, ..Known::read(r) };
     let own = defaults(r, "defaults", &known);
     let project = defaults(r, "project_defaults", &known);
     let around = Around { dag: key.clone(), owner: owner.clone(), layers: [own, project], known };
@@ -154,12 +155,6 @@ pub(super) fn labels(r: &mut Reader<'_, '_>) -> Vec<String> {
         }
     }
     labels.into_iter().collect()
-}
-
-/// The pools that exist, if the caller knows them.
-fn pools(r: &mut Reader<'_, '_>) -> Option<BTreeSet<String>> {
-    r.get("known_pools")?;
-    Some(r.texts("known_pools").into_iter().map(|(_, text)| text.to_owned()).collect())
 }
 
 fn defaults(r: &mut Reader<'_, '_>, field: &str, known: &Known) -> Layer {

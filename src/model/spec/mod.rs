@@ -12,6 +12,7 @@ mod map;
 mod policy;
 mod reader;
 mod schedule;
+mod slots;
 mod task;
 mod types;
 

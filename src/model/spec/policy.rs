@@ -1,12 +1,12 @@
 //! How a task is retried, stopped and queued: one layer of it, and the layers laid over another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::conditions;
 use super::reader::Reader;
-use crate::model::json::{kind_of, nearest, shown};
-use crate::model::key::{NameKind, check_name};
-use crate::model::{Backoff, CalendarDef, NotBefore, RunDays, TaskPolicy};
+use super::slots::{self, Known};
+use crate::model::json::{kind_of, shown};
+use crate::model::{Backoff, Deadline, NotBefore, OnDeadline, RunDays, TaskPolicy};
 
 /// The fields of a layer: of `defaults`, and part of a task's.
 pub(super) const FIELDS: &[&str] = &[
@@ -37,6 +37,15 @@ pub(super) const FIELDS: &[&str] = &[
     "not_before",
     "run_on",
     "run_on_biz_date",
+    "max_active",
+    "limits",
+    "deadline",
+    "deadline_ms",
+    "deadline_sec",
+    "on_deadline",
+    "block_timeout",
+    "block_timeout_ms",
+    "block_timeout_sec",
 ];
 
 /// Attempts of one task at most: what repeats more often is a schedule.
@@ -44,6 +53,9 @@ const MOST_ATTEMPTS: u32 = 10_000;
 
 const BACKOFFS: &[(&str, Backoff)] =
     &[("fixed", Backoff::Fixed), ("exponential", Backoff::Exponential)];
+
+const ON_DEADLINE: &[(&str, OnDeadline)] =
+    &[("alert", OnDeadline::Alert), ("cancel", OnDeadline::Cancel)];
 
 const PRIORITIES: &[(&str, u8)] =
     &[("URGENT", 0), ("HIGH", 2), ("NORMAL", 5), ("LOW", 7), ("IDLE", 9)];
@@ -69,20 +81,15 @@ pub(super) struct Layer {
     not_before: Option<Option<NotBefore>>,
     run_on: Option<Option<RunDays>>,
     run_on_biz_date: Option<bool>,
-}
-
-/// What a definition may name.
-#[derive(Default)]
-pub(super) struct Known {
-    /// The pools that exist, if that is known.
-    pub pools: Option<BTreeSet<String>>,
-    /// Calendars of the dag's schedules, by name.
-    pub calendars: BTreeMap<String, CalendarDef>,
+    max_active: Option<Option<u32>>,
+    limits: Option<BTreeMap<String, u32>>,
+    deadline: Option<Option<Deadline>>,
+    on_deadline: Option<OnDeadline>,
+    block_timeout: Option<Option<i64>>,
 }
 
 /// Reads the policy fields of an object.
 pub(super) fn read(r: &mut Reader<'_, '_>, known: &Known) -> Layer {
-    let pools = known.pools.as_ref();
     Layer {
         attempts: attempts(r),
         max_losses: r.count("max_losses", 0, MOST_ATTEMPTS),
@@ -102,11 +109,18 @@ pub(super) fn read(r: &mut Reader<'_, '_>, known: &Known) -> Layer {
         dedup_key: nullable(r, "dedup_key", |r| r.line("dedup_key", 512)),
         priority: priority(r),
         preemptible: r.flag("preemptible"),
-        pool: nullable(r, "pool", |r| pool(r, pools)),
+        pool: nullable(r, "pool", |r| slots::pool(r, known)),
         slots: r.count("slots", 1, 1_000_000),
         not_before: nullable(r, "not_before", conditions::not_before),
         run_on: nullable(r, "run_on", |r| conditions::run_on(r, &known.calendars)),
         run_on_biz_date: r.flag("run_on_biz_date"),
+        max_active: nullable(r, "max_active", |r| r.count("max_active", 1, 1_000_000)),
+        limits: slots::limits(r, known),
+        deadline: deadline(r),
+        on_deadline: r.word("on_deadline", "bad_on_deadline", ON_DEADLINE),
+        block_timeout: r
+            .duration(["block_timeout", "block_timeout_ms", "block_timeout_sec"])
+            .map(|limit| limit.filter(|ms| *ms > 0)),
     }
 }
 
@@ -139,7 +153,7 @@ pub(super) fn resolve(r: &mut Reader<'_, '_>, layers: [&Layer; 3]) -> TaskPolicy
         idempotent,
         dedup_key,
         priority: first(layers, |l| l.priority).unwrap_or(default.priority),
-        preemptible: first(layers, |l| l.preemptible).unwrap_or(default.preemptible),
+        preemptible: preemptible(r, layers, idempotent),
         pool: first(layers, |l| l.pool.clone()).flatten(),
         slots: first(layers, |l| l.slots).unwrap_or(default.slots),
         not_before: first(layers, |l| l.not_before).flatten(),
@@ -148,7 +162,48 @@ pub(super) fn resolve(r: &mut Reader<'_, '_>, layers: [&Layer; 3]) -> TaskPolicy
             first(layers, |l| l.run_on.clone()).flatten(),
             layers.map(|l| l.run_on_biz_date),
         ),
+        max_active: first(layers, |l| l.max_active).flatten(),
+        limits: first(layers, |l| l.limits.clone()).unwrap_or_default(),
+        deadline: first(layers, |l| l.deadline).flatten(),
+        on_deadline: first(layers, |l| l.on_deadline).unwrap_or_default(),
+        block_timeout_ms: first(layers, |l| l.block_timeout).flatten(),
     }
+}
+
+/// What may be stopped in favour of others is started again by itself. Where both are said equally
+/// near, one of them is a mistake; a default from farther out gives way to `idempotent=False`.
+fn preemptible(r: &mut Reader<'_, '_>, layers: [&Layer; 3], idempotent: bool) -> bool {
+    let Some(at) = layers.iter().position(|layer| layer.preemptible.is_some()) else {
+        return TaskPolicy::default().preemptible;
+    };
+    let wanted = layers[at].preemptible == Some(true);
+    if idempotent || !wanted {
+        return wanted;
+    }
+    let said = layers.iter().position(|layer| layer.idempotent.is_some()).unwrap_or(layers.len());
+    if at <= said {
+        let message = "a task that is not idempotent cannot give way and be started again";
+        let hint = "take out `preemptible`, or say why a repeat does no harm: `idempotent=True`";
+        r.advise("preemptible", "preemptible_not_idempotent", message, hint);
+    }
+    false
+}
+
+/// A duration after the nominal time, or a time of day. 0 is none, as for a timeout.
+fn deadline(r: &mut Reader<'_, '_>) -> Option<Option<Deadline>> {
+    if let Some(serde_json::Value::String(text)) = r.get("deadline")
+        && (text.contains(':') || text.trim_start().starts_with('+'))
+    {
+        if let Some(other) =
+            ["deadline_ms", "deadline_sec"].into_iter().find(|f| r.get(f).is_some())
+        {
+            let message = format!("`deadline` and `{other}` say the same thing");
+            r.advise(other, "duplicate_field", message, "keep one of the two");
+        }
+        return r.take("deadline", Deadline::parse(text)).map(Some);
+    }
+    let after = r.duration(["deadline", "deadline_ms", "deadline_sec"])?;
+    Some(after.filter(|ms| *ms > 0).map(|after_ms| Deadline::After { after_ms }))
 }
 
 /// More than one attempt of something that must not be repeated is refused where the author asked
@@ -249,20 +304,4 @@ fn priority(r: &mut Reader<'_, '_>) -> Option<u8> {
         r.advise("priority", "bad_priority", message, hint);
     }
     number
-}
-
-fn pool(r: &mut Reader<'_, '_>, pools: Option<&BTreeSet<String>>) -> Option<String> {
-    let text = r.raw_text("pool")?;
-    let checked = check_name(NameKind::Pool, text, "");
-    let name = r.take("pool", checked)?;
-    if let Some(pools) = pools.filter(|pools| !pools.contains(&name)) {
-        let message = format!("there is no pool `{name}`");
-        let hint = match nearest(&name, pools.iter().map(String::as_str)) {
-            Some(like) => format!("did you mean `{like}`?"),
-            None => "make it first, or leave `pool` out for the default pool".to_owned(),
-        };
-        r.advise("pool", "unknown_pool", message, hint);
-        return None;
-    }
-    Some(name)
 }

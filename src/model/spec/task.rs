@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::policy::{Known, Layer};
+use super::policy::Layer;
 use super::reader::{Reader, printable};
+use super::slots::Known;
 use super::{conditions, dag, edges, map, policy, types};
 use crate::model::json::{kind_of, nearest, shown};
 use crate::model::key::{LONGEST, NameKind, check_asset, check_name, split_versioned};
@@ -65,7 +66,7 @@ pub(super) struct Around {
     pub owner: Option<String>,
     /// Defaults of the dag and of the project.
     pub layers: [Layer; 2],
-    /// What it may name.
+    /// The pools and limits that exist, if known.
     pub known: Known,
 }
 

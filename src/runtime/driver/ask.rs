@@ -78,7 +78,7 @@ impl Driver {
                 let _ = reply.send(Load {
                     live: self.world.live_count(),
                     stuck: self.world.zombie_count(),
-                    runs: self.runs.len(),
+                    runs: self.open_runs(),
                     next_fire: self.world.next_fire(),
                 });
                 None
@@ -111,8 +111,15 @@ impl Driver {
             }
             Message::ClockMoved => None,
             Message::PoolSized(pool, slots) => {
-                self.pools.insert(pool.clone(), slots);
-                self.decide(&Event::PoolSized { pool: Some(pool), slots }, turn, now);
+                self.pool_sized(pool, slots);
+                None
+            }
+            Message::PoolAges(pool, step_ms) => {
+                self.pool_ages(pool, step_ms);
+                None
+            }
+            Message::LimitSized(limit, slots) => {
+                self.limit_sized(limit, slots);
                 None
             }
             Message::Close { grace_ms } => {

@@ -79,6 +79,10 @@ pub enum Message {
     Settle(Settled),
     /// A named pool has so many slots.
     PoolSized(String, u32),
+    /// The queue of a pool ages, or of all pools that do not say how; none is strict order.
+    PoolAges(Option<String>, Option<i64>),
+    /// A limit has so many slots.
+    LimitSized(String, u32),
     /// Somebody asks something in the request table.
     Request(RequestRow),
     /// Start nothing more; what is live goes on.

@@ -13,6 +13,7 @@ mod requests;
 mod rests;
 mod serve;
 mod settle;
+mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -67,7 +68,8 @@ pub struct Driver {
     pub(super) inbox: Receiver<Message>,
     pub(super) pool: Executors,
     pub(super) default_slots: u32,
-    pub(super) pools: BTreeMap<String, u32>,
+    /// Pools and limits that processes share.
+    shared: slots::Shared,
     runs: BTreeMap<RunId, Driven>,
     /// Ends of attempts that need no thread.
     instant: Vec<Report>,
@@ -79,10 +81,6 @@ pub struct Driver {
     abandoned: bool,
     /// The world could not be read when it was to be read anew.
     unread: bool,
-    /// Shared pools that were found full in this turn.
-    pools_full: BTreeSet<String>,
-    /// When shared pools that others filled are tried again.
-    recheck_pools_at: Option<Instant>,
     /// Dags whose schedules fire here.
     serving: serve::Serving,
     /// Whether the last write was refused for want of room or the like.
@@ -157,7 +155,7 @@ impl Driver {
             inbox,
             pool,
             default_slots,
-            pools: BTreeMap::new(),
+            shared: slots::Shared::default(),
             runs: BTreeMap::new(),
             instant: Vec::new(),
             next_heartbeat,
@@ -165,8 +163,6 @@ impl Driver {
             held: Vec::new(),
             abandoned: false,
             unread: false,
-            pools_full: BTreeSet::new(),
-            recheck_pools_at: None,
             serving: serve::Serving::default(),
             stalled: false,
             seen_until: Instant(i64::MIN),
@@ -258,7 +254,7 @@ impl Driver {
         if !self.is_read(&mut messages) {
             return;
         }
-        self.pools_full.clear();
+        self.shared.begin_turn();
         while let Some(again) = self.try_turn(messages) {
             messages = again;
         }
@@ -288,7 +284,7 @@ impl Driver {
         let begins =
             |m: &Message| matches!(m, Message::Submit(_) | Message::Adopt(_) | Message::Serve(_));
         if messages.iter().any(begins) {
-            self.read_pools();
+            self.read_slots();
         }
         self.read_cells(&mut turn, now);
         for message in messages {
@@ -297,10 +293,10 @@ impl Driver {
             }
         }
         self.enable(&mut turn, now);
-        self.reopen_pools(&mut turn, now);
+        self.reopen_slots(&mut turn, now);
         self.fire(&mut turn, &mut waiting, now);
         self.tick_and_gather(&mut turn, now);
-        if self.world.has_ready() {
+        if self.world.has_ready(now) {
             self.decide(&Event::Dispatch, &mut turn, now);
         }
         let batch = turn.batch(&self.world, self.lease, now);
@@ -343,7 +339,12 @@ impl Driver {
             turn.decisions().iter().for_each(|decision| told.tell_of(decision, &self.world, now));
         }
         self.tell(&turn.runs(), waiting);
-        self.perform(turn.effects());
+        let effects = turn.effects();
+        self.perform(effects);
+        // What had ended before and was kept for something that has happened now is let go.
+        for run in turn.kept() {
+            self.let_go(run);
+        }
         None
     }
 
@@ -360,8 +361,8 @@ impl Driver {
             return;
         }
         self.next_heartbeat = now.plus_millis(HEARTBEAT_MS);
-        // Another process may have resized a pool.
-        self.read_pools();
+        // Another process may have resized a pool or a limit.
+        self.read_slots();
         let until = now.plus_millis(LEASE_MS);
         if let Err(CommitError::Fenced) = self.store.heartbeat(self.lease, now, until) {
             self.refused(CommitError::Fenced, &mut Waiting::default());

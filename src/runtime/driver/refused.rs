@@ -8,18 +8,16 @@ use crossbeam_channel::RecvTimeoutError;
 use super::News;
 use super::message::Serve;
 use super::serve::Serving;
+use super::slots::Gate;
 use super::{Driver, Message, Waiting};
-use crate::engine::{Decision, Event, Plan, World, apply, decide};
-use crate::model::{Instant, RunId};
+use crate::engine::{Decision, Plan, World, apply};
+use crate::model::RunId;
 use crate::runtime::executor::Executor as _;
 use crate::runtime::refusal::SessionError;
-use crate::runtime::turn::Turn;
 use crate::store::{Batch, CommitError, StoreError};
 
 /// How long the driver waits before it tries a refused write again, in milliseconds.
 const STALL_MS: u64 = 500;
-/// How often a pool that other processes filled is tried again, in milliseconds.
-const POOL_RECHECK_MS: i64 = 500;
 
 /// How a turn goes on after a refused commit.
 pub(super) enum Next {
@@ -71,13 +69,8 @@ impl Driver {
     pub(super) fn refused(&mut self, error: CommitError, waiting: &mut Waiting) -> Next {
         match error {
             CommitError::IdsMoved(_) | CommitError::Conflict { .. } => self.anew(waiting),
-            CommitError::PoolFull { pool, free } => {
-                let next = self.anew(waiting);
-                if matches!(next, Next::Again) {
-                    self.close_pool(pool, free);
-                }
-                next
-            }
+            CommitError::PoolFull { pool, free } => self.full(Gate::Pool(pool), free, waiting),
+            CommitError::LimitFull { limit, free } => self.full(Gate::Limit(limit), free, waiting),
             CommitError::Fenced => self.lose(waiting, &error.to_string()),
             // Waiting does not bring back a file that was taken away.
             CommitError::Store(error @ StoreError::Open { .. }) => {
@@ -101,6 +94,14 @@ impl Driver {
                 }
             }
         }
+    }
+
+    fn full(&mut self, gate: Gate, free: u32, waiting: &mut Waiting) -> Next {
+        let next = self.anew(waiting);
+        if matches!(next, Next::Again) {
+            self.close(gate, free);
+        }
+        next
     }
 
     /// Whether a batch whose commit failed is there all the same: an error on the way back says
@@ -178,45 +179,6 @@ impl Driver {
         }
     }
 
-    /// Other processes hold slots of a named pool: what is left of it is ours, for a while. When
-    /// even that does not fit, nothing of ours starts there until we look again.
-    pub(super) fn close_pool(&mut self, pool: String, free: u32) {
-        let held = self.world.pool(Some(&pool)).map_or(0, |(_, held)| held);
-        let slots = if self.pools_full.insert(pool.clone()) { held + free } else { held };
-        self.size_pool(pool, slots);
-        let later = self.clock.now().plus_millis(POOL_RECHECK_MS);
-        self.recheck_pools_at = Some(later);
-    }
-
-    pub(super) fn size_pool(&mut self, pool: String, slots: u32) {
-        let event = Event::PoolSized { pool: Some(pool), slots };
-        if let Ok(decision) = decide(&self.world, &event, self.clock.now()) {
-            // Sizing a pool takes no arrow, so there is nothing to be broken.
-            let _ = apply(&mut self.world, &decision);
-        }
-    }
-
-    /// Learns the sizes of the shared pools; as known as they were where they cannot be read.
-    pub(super) fn read_pools(&mut self) {
-        let Ok(pools) = self.store.pools() else { return };
-        for (pool, (slots, _)) in pools {
-            if self.pools.insert(pool.clone(), slots) != Some(slots) {
-                self.size_pool(pool, slots);
-            }
-        }
-    }
-
-    /// Gives shared pools their full size back, to see whether others have let go.
-    pub(super) fn reopen_pools(&mut self, turn: &mut Turn, now: Instant) {
-        if self.recheck_pools_at.is_none_or(|at| at > now) || !self.pools_full.is_empty() {
-            return;
-        }
-        self.recheck_pools_at = None;
-        for (pool, slots) in self.pools.clone() {
-            self.decide(&Event::PoolSized { pool: Some(pool), slots }, turn, now);
-        }
-    }
-
     /// Nothing can be written now (a full disk): say so, wait, and let the caller try again. What
     /// arrives meanwhile is held back; true when it is the word to close.
     pub(super) fn stall(&mut self, error: &StoreError) -> bool {
@@ -278,9 +240,7 @@ impl Driver {
             self.lease.node_id,
             self.lease.scope_id,
         );
-        for (pool, slots) in self.pools.clone() {
-            self.size_pool(pool, slots);
-        }
+        self.size_all();
         // A shutdown goes on.
         let interrupting = Decision { interrupting: self.closing, ..Decision::default() };
         let _ = apply(&mut self.world, &interrupting);

@@ -266,6 +266,15 @@ impl Driver {
         }
     }
 
+    /// How many runs can still move. One that has ended may be here all the same: for a thread that
+    /// runs on, or for what time will do about something that is BLOCKED.
+    pub(super) fn open_runs(&self) -> usize {
+        let open = |run: &RunId| {
+            self.world.run(*run).is_some_and(|found| found.row.state == RunState::Running)
+        };
+        self.runs.keys().filter(|run| open(run)).count()
+    }
+
     /// From now on a run that is stored is driven here.
     fn drive_stored(&mut self, stored: StoredRun, plan: &Arc<Plan>, host: &HandlerHost) {
         let params = match serde_json::from_str(&stored.row.params) {

@@ -26,7 +26,7 @@ impl Driver {
         self.world.live_count() == self.stubs.live()
             && self.instant.is_empty()
             && self.held.is_empty()
-            && !self.world.has_ready()
+            && !self.world.has_ready(now)
             && !self.has_unread()
             && self.world.next_gathering().is_none()
             && self.next_wake().is_none_or(|wake| wake > now)
@@ -35,7 +35,7 @@ impl Driver {
     /// When the driver has something to do of itself.
     pub(super) fn next_wake(&self) -> Option<Instant> {
         let wakes =
-            [self.world.next_wake(), self.recheck_pools_at, self.stubs.next(), self.next_look()];
+            [self.world.next_wake(), self.shared.recheck_at, self.stubs.next(), self.next_look()];
         wakes.into_iter().flatten().min()
     }
 }

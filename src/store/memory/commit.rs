@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Data;
+use super::{Data, Told};
 use crate::model::{AttemptRecord, AttemptRow, LeaseRow, RunId, TaskRunId, TimedKey};
-use crate::store::batch::Order;
+use crate::store::batch::{DEADLINE_EVENT, Order, claimed};
 use crate::store::definition::to_json;
-use crate::store::{Batch, Changed, CommitError, Ended};
+use crate::store::{Batch, Changed, CommitError, Ended, PastDeadline};
 
 type Checked = Result<(), CommitError>;
 
@@ -34,6 +34,7 @@ impl Data {
         }
         let leases = self.check_attempts(batch)?;
         check_pools(self, batch, &leases)?;
+        check_limits(self, batch, &leases)?;
         self.check_answers(batch)?;
         self.check_run_moves(batch)?;
         self.check_schedules(batch)
@@ -85,6 +86,7 @@ impl Data {
                 node_id: start.node_id,
                 pool: start.pool.clone(),
                 slots: start.slots,
+                limits: start.held(),
                 stop_reason: None,
             };
             let is_taken = self.attempts.contains_key(&at)
@@ -175,6 +177,9 @@ impl Data {
                 row.progress.stale = true;
             }
         }
+        for overdue in &batch.overdue {
+            self.write_overdue(overdue);
+        }
         for start in &batch.starts {
             self.last.attempt += 1;
             let row = AttemptRow {
@@ -210,6 +215,41 @@ impl Data {
             self.journal.entry(*run).or_default().push(entries.clone());
         }
     }
+}
+
+impl Data {
+    /// Notes that a task run is open beyond its deadline, and what is to be told of it, once.
+    fn write_overdue(&mut self, overdue: &PastDeadline) {
+        let Some(row) = self.task_runs.get_mut(&overdue.id) else { return };
+        row.progress.overdue_at.get_or_insert(overdue.when);
+        let known = |told: &Told| told.task_run == overdue.id && told.event == DEADLINE_EVENT;
+        if !self.outbox.iter().any(known) {
+            self.outbox.push(Told { event: DEADLINE_EVENT, task_run: overdue.id });
+        }
+    }
+
+    /// Slots of a limit that live attempts hold, and how many attempts those are.
+    pub(super) fn limit_use(&self, limit: &str) -> (u32, u32) {
+        limit_use(&self.leases, limit)
+    }
+}
+
+fn limit_use(leases: &BTreeMap<TaskRunId, LeaseRow>, limit: &str) -> (u32, u32) {
+    let held = leases.values().filter_map(|lease| lease.limits.get(limit));
+    held.fold((0, 0), |(all, count), slots| (all + slots, count + 1))
+}
+
+/// The same for limits as for pools; what a task has for itself is in what it claims.
+fn check_limits(data: &Data, batch: &Batch, leases: &BTreeMap<TaskRunId, LeaseRow>) -> Checked {
+    for (limit, (mine, most)) in claimed(&batch.starts) {
+        let capacity = most.unwrap_or_else(|| data.limits.get(limit).map_or(0, |limit| limit.size));
+        let (used, live) = limit_use(leases, limit);
+        if used > capacity && live > 1 {
+            let free = capacity.saturating_sub(used.saturating_sub(mine));
+            return Err(CommitError::LimitFull { limit: limit.into(), free });
+        }
+    }
+    Ok(())
 }
 
 fn pool_use(leases: &BTreeMap<TaskRunId, LeaseRow>, pool: &str) -> (u32, u32) {

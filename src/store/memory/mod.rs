@@ -54,6 +54,8 @@ struct Data {
     leases: BTreeMap<TaskRunId, LeaseRow>,
     journal: BTreeMap<RunId, Vec<Vec<u8>>>,
     pools: BTreeMap<String, MemoryPool>,
+    limits: BTreeMap<String, MemoryLimit>,
+    outbox: Vec<Told>,
     releases: BTreeMap<i64, ReleaseRow>,
     /// Assets that somebody outside declared ready.
     declared: BTreeSet<(String, Date)>,
@@ -72,6 +74,20 @@ struct Last {
 struct MemoryPool {
     size: u32,
     sized_at: Instant,
+    ageing_ms: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct MemoryLimit {
+    size: u32,
+    sized_at: Instant,
+}
+
+/// What is to be told after its commit.
+#[derive(Clone, Debug)]
+struct Told {
+    event: &'static str,
+    task_run: TaskRunId,
 }
 
 #[derive(Clone, Debug)]
@@ -279,7 +295,15 @@ impl Store for MemoryStore {
     fn open_runs(&mut self, scope: ScopeId) -> Result<Vec<RunId>, StoreError> {
         let data = self.lock();
         let rows = data.runs.values().map(|(row, _)| row);
-        let open = rows.filter(|row| row.scope_id == scope && row.finished_at.is_none());
+        let watched = |run: RunId| {
+            let rows = data.task_runs.values().map(|row| (row.run_id, &row.progress));
+            let mut open = rows.filter(|(of, p)| *of == run && p.finished_at.is_none());
+            open.any(|(_, p)| {
+                p.blocked_until.is_some() || p.deadline_at.is_some() && p.overdue_at.is_none()
+            })
+        };
+        let open = rows.filter(|row| row.scope_id == scope);
+        let open = open.filter(|row| row.finished_at.is_none() || watched(row.id));
         Ok(open.map(|row| row.id).collect())
     }
 
@@ -438,10 +462,42 @@ impl Store for MemoryStore {
 
     fn set_pool(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError> {
         let mut data = self.lock();
-        let fresh = MemoryPool { size: slots, sized_at: now };
+        let fresh = MemoryPool { size: slots, sized_at: now, ageing_ms: None };
         let pool = data.pools.entry(name.to_owned()).or_insert(fresh);
         if pool.size != slots {
-            *pool = fresh;
+            (pool.size, pool.sized_at) = (slots, now);
+        }
+        Ok(())
+    }
+
+    fn ageing(&mut self) -> Result<BTreeMap<String, i64>, StoreError> {
+        let data = self.lock();
+        let pools = data.pools.iter();
+        Ok(pools.filter_map(|(name, pool)| Some((name.clone(), pool.ageing_ms?))).collect())
+    }
+
+    fn set_ageing(&mut self, pool: &str, step_ms: Option<i64>) -> Result<(), StoreError> {
+        if let Some(pool) = self.lock().pools.get_mut(pool) {
+            pool.ageing_ms = step_ms;
+        }
+        Ok(())
+    }
+
+    fn limits(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError> {
+        let data = self.lock();
+        let limits = data.limits.iter();
+        let of = |(name, limit): (&String, &MemoryLimit)| {
+            (name.clone(), (limit.size, data.limit_use(name).0))
+        };
+        Ok(limits.map(of).collect())
+    }
+
+    fn set_limit(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError> {
+        let mut data = self.lock();
+        let fresh = MemoryLimit { size: slots, sized_at: now };
+        let limit = data.limits.entry(name.to_owned()).or_insert(fresh);
+        if limit.size != slots {
+            *limit = fresh;
         }
         Ok(())
     }

@@ -122,6 +122,7 @@ impl Data {
             let held = lease.filter(|lease| lease.attempt_no == row.start.attempt_no);
             row.start.slots = held.map_or(0, |lease| lease.slots);
             row.start.pool = held.and_then(|lease| lease.pool.clone());
+            row.start.limits = Vec::new();
         }
         rows
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Data, MemorySchedule};
-use crate::model::ScheduleId;
+use crate::model::{Instant, LeaseRow, ScheduleId};
 use crate::store::verify::{Findings, RunFacts, ScheduleFacts, check_run, check_schedules};
 use crate::store::{AttemptFilter, Violation};
 
@@ -19,8 +19,16 @@ impl Data {
             .collect();
         for (pool, slots) in &self.pools {
             let (used, live) = self.pool_use(pool);
-            if used > slots.size && live > 1 && self.started_since(pool, slots.sized_at) {
+            let of_pool = |lease: &LeaseRow| lease.pool.as_deref() == Some(pool);
+            if used > slots.size && live > 1 && self.started_since(of_pool, slots.sized_at) {
                 findings.note("O2", format!("pool {pool}: {used} of {} slots", slots.size));
+            }
+        }
+        for (name, limit) in &self.limits {
+            let (used, live) = self.limit_use(name);
+            let of_limit = |lease: &LeaseRow| lease.limits.contains_key(name);
+            if used > limit.size && live > 1 && self.started_since(of_limit, limit.sized_at) {
+                findings.note("O3", format!("limit {name}: {used} of {} slots", limit.size));
             }
         }
         self.verify_schedules(&mut findings);
@@ -67,8 +75,8 @@ impl Data {
     }
 
     /// Work that began before its pool was made smaller goes on, and breaks nothing.
-    fn started_since(&self, pool: &str, sized_at: crate::model::Instant) -> bool {
-        self.leases.values().filter(|lease| lease.pool.as_deref() == Some(pool)).any(|lease| {
+    fn started_since(&self, which: impl Fn(&LeaseRow) -> bool, sized_at: Instant) -> bool {
+        self.leases.values().filter(|lease| which(lease)).any(|lease| {
             let attempt = self.attempts.get(&(lease.task_run_id, lease.attempt_no));
             attempt.is_some_and(|attempt| attempt.start.started_at > sized_at)
         })

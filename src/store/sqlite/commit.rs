@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::errors::Fault;
+use super::register_rows::some_json;
 use super::{requests, schedules};
 use crate::model::{
     AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, TaskRunId, TaskRunRow,
 };
-use crate::store::batch::Order;
+use crate::store::batch::{DEADLINE_EVENT, Order, claimed};
 use crate::store::{Batch, Changed, CommitError, CreatedRun, Ended, NextIds, texts};
 
 type Done = Result<(), Fault>;
@@ -182,6 +183,9 @@ fn insert_task_run(insert: &mut Statement<'_>, row: &TaskRunRow) -> rusqlite::Re
         now.stale,
         now.result_uri,
         now.result.as_deref(),
+        at(now.deadline_at),
+        at(now.overdue_at),
+        at(now.blocked_until),
         now.item.as_deref(),
     ])?;
     Ok(())
@@ -209,6 +213,9 @@ fn progress(conn: &Connection, batch: &Batch) -> Done {
             now.stale,
             now.result_uri,
             now.result.as_deref(),
+            at(now.deadline_at),
+            at(now.overdue_at),
+            at(now.blocked_until),
             now.item.as_deref(),
             progressed.id.0,
             progressed.expected_revision,
@@ -224,6 +231,25 @@ fn progress(conn: &Connection, batch: &Batch) -> Done {
     let mut outdate = conn.prepare_cached(texts::TASK_RUN_OUTDATE)?;
     for (task, date, run) in &batch.outdated {
         outdate.execute(params![task.0, date.to_string(), run.0])?;
+    }
+    if !batch.overdue.is_empty() {
+        let mut mark = conn.prepare_cached(texts::TASK_RUN_OVERDUE)?;
+        // A commit may be tried again that was durable after all: nothing is told twice.
+        let mut tell = conn.prepare_cached(texts::OUTBOX_ONCE)?;
+        for overdue in &batch.overdue {
+            mark.execute([overdue.when.0, overdue.id.0])?;
+            let payload = serde_json::json!({
+                "deadline_at": overdue.deadline_at.0,
+                "canceled": overdue.canceled,
+            });
+            tell.execute(params![
+                DEADLINE_EVENT,
+                overdue.run.0,
+                overdue.id.0,
+                payload.to_string(),
+                overdue.when.0,
+            ])?;
+        }
     }
     Ok(())
 }
@@ -244,7 +270,8 @@ fn attempts(conn: &Connection, batch: &Batch, sequence: &mut Sequence) -> Done {
     for (id, reason) in &batch.stops {
         stop.execute(params![reason.as_str(), id.0])?;
     }
-    check_pools(conn, &batch.starts)
+    check_pools(conn, &batch.starts)?;
+    check_limits(conn, &batch.starts)
 }
 
 fn begin(conn: &Connection, starts: &[AttemptStart], sequence: &mut Sequence) -> Done {
@@ -269,12 +296,18 @@ fn begin(conn: &Connection, starts: &[AttemptStart], sequence: &mut Sequence) ->
             start.node_id.0,
             start.pool,
             start.slots,
+            held(start)?,
         ])?;
         if inserted != 1 || leased != 1 {
             return Err(conflict(Changed::Attempt(start.task_run_id, start.attempt_no)));
         }
     }
     Ok(())
+}
+
+/// What a lease says of the limits that its attempt holds.
+fn held(start: &AttemptStart) -> Result<Option<String>, Fault> {
+    Ok(some_json(&start.held(), start.limits.is_empty())?)
 }
 
 fn finish<'a>(conn: &Connection, ends: impl Iterator<Item = &'a Ended>) -> Done {
@@ -338,6 +371,22 @@ fn check_pools(conn: &Connection, starts: &[AttemptStart]) -> Done {
         if used > capacity && live > 1 {
             let free = u32::try_from(capacity - (used - mine)).unwrap_or(0);
             return Err(CommitError::PoolFull { pool: pool.into(), free }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Limits are shared with other processes as pools are; what a task has for itself stands in what
+/// it claims.
+fn check_limits(conn: &Connection, starts: &[AttemptStart]) -> Done {
+    for (limit, (mine, most)) in claimed(starts) {
+        let (shared, used, live): (Option<i64>, i64, i64) = conn
+            .prepare_cached(texts::LIMIT_USE)?
+            .query_row([limit], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let capacity = most.map(i64::from).or(shared).unwrap_or(0);
+        if used > capacity && live > 1 {
+            let free = u32::try_from(capacity - (used - i64::from(mine))).unwrap_or(0);
+            return Err(CommitError::LimitFull { limit: limit.into(), free }.into());
         }
     }
     Ok(())

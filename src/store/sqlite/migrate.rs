@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0003_schedules.sql"),
     include_str!("../migrations/sqlite/0004_releases.sql"),
     include_str!("../migrations/sqlite/0005_upstreams.sql"),
+    include_str!("../migrations/sqlite/0006_limits.sql"),
     include_str!("../migrations/sqlite/0007_items.sql"),
     include_str!("../migrations/sqlite/0008_polls.sql"),
 ];

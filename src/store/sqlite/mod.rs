@@ -357,6 +357,30 @@ impl Store for SqliteStore {
         .map_err(|fault| self.place.store(fault))
     }
 
+    fn ageing(&mut self) -> Result<BTreeMap<String, i64>, StoreError> {
+        self.read(read::ageing)
+    }
+
+    fn set_ageing(&mut self, pool: &str, step_ms: Option<i64>) -> Result<(), StoreError> {
+        self.write(|conn| {
+            conn.prepare_cached(texts::POOL_AGE)?.execute(params![step_ms, pool])?;
+            Ok(())
+        })
+        .map_err(|fault| self.place.store(fault))
+    }
+
+    fn limits(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError> {
+        self.read(read::limits)
+    }
+
+    fn set_limit(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError> {
+        self.write(|conn| {
+            conn.prepare_cached(texts::LIMIT_SET)?.execute(params![name, slots, now.0])?;
+            Ok(())
+        })
+        .map_err(|fault| self.place.store(fault))
+    }
+
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
         self.read(verify::verify)
     }

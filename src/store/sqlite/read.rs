@@ -227,6 +227,18 @@ pub(super) fn pools(conn: &Connection) -> Found<BTreeMap<String, (u32, u32)>> {
     Ok(pools.collect::<Result<_, _>>()?)
 }
 
+pub(super) fn ageing(conn: &Connection) -> Found<BTreeMap<String, i64>> {
+    let mut select = conn.prepare_cached(texts::POOL_AGEING)?;
+    let pools = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(pools.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn limits(conn: &Connection) -> Found<BTreeMap<String, (u32, u32)>> {
+    let mut select = conn.prepare_cached(texts::LIMIT_LIST)?;
+    let limits = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
+    Ok(limits.collect::<Result<_, _>>()?)
+}
+
 pub(super) fn result(conn: &Connection, task_run: TaskRunId) -> Found<Option<StoredResult>> {
     let result = conn
         .prepare_cached(texts::TASK_RUN_RESULT)?

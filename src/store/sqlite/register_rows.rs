@@ -164,6 +164,8 @@ pub(super) fn version(
             policy.not_before.map(|time| time.to_string()),
             policy.run_on.as_ref().map(to_json).transpose()?,
             now.0,
+            policy.deadline.map(|deadline| deadline.to_string()),
+            policy.max_active,
         ],
         |row| row.get(0),
     )?;

@@ -1,5 +1,6 @@
 //! From rows to structs; the columns are in the order of the texts.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ pub(super) fn run(row: &Row<'_>) -> Result<(RunRow, bool)> {
 }
 
 /// How many columns `task_run` reads.
-pub(super) const TASK_RUN_COLUMNS: usize = 26;
+pub(super) const TASK_RUN_COLUMNS: usize = 29;
 
 /// The columns of `task_run_of_run`.
 pub(super) fn task_run(row: &Row<'_>) -> Result<TaskRunRow> {
@@ -113,7 +114,10 @@ pub(super) fn task_run(row: &Row<'_>) -> Result<TaskRunRow> {
             stale: row.get(22)?,
             result_uri: row.get(23)?,
             result: text_or_null(row, 24)?,
-            item: text_or_null(row, 25)?,
+            deadline_at: instant_or_null(row, 25)?,
+            overdue_at: instant_or_null(row, 26)?,
+            blocked_until: instant_or_null(row, 27)?,
+            item: text_or_null(row, 28)?,
         },
     })
 }
@@ -132,6 +136,7 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptRow> {
             started_at: instant(row, 7)?,
             slots: row.get::<_, Option<u32>>(8)?.unwrap_or(0),
             pool: row.get(9)?,
+            limits: Vec::new(),
         },
         outcome: word_or_null(row, 10)?,
         finished_at: instant_or_null(row, 11)?,
@@ -144,6 +149,7 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptRow> {
             signal: row.get(17)?,
             error_code: row.get(18)?,
             error_type: row.get(19)?,
+            error_kinds: Vec::new(),
             error: row.get(20)?,
             traceback: row.get(21)?,
             log_uri: row.get(22)?,
@@ -152,6 +158,13 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptRow> {
             polls: row.get(25)?,
         },
     })
+}
+
+/// The limits that a lease holds.
+fn held(row: &Row<'_>, at: usize) -> Result<BTreeMap<String, u32>> {
+    let Some(text) = row.get_ref(at)?.as_str_or_null()? else { return Ok(BTreeMap::new()) };
+    serde_json::from_str(text)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, error.into()))
 }
 
 /// The columns of `lease_of_run`.
@@ -164,6 +177,7 @@ pub(super) fn lease(row: &Row<'_>) -> Result<LeaseRow> {
         pool: row.get(4)?,
         slots: row.get(5)?,
         stop_reason: word_or_null(row, 6)?,
+        limits: held(row, 7)?,
     })
 }
 

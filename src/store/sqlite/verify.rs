@@ -67,6 +67,12 @@ fn several_runs(conn: &Connection, findings: &mut Findings) -> Result<(), Fault>
         let (pool, used, slots): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         findings.note("O2", format!("pool {pool}: {used} of {slots} slots"));
     }
+    let mut select = conn.prepare_cached(texts::VERIFY_LIMITS)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (limit, used, slots): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        findings.note("O3", format!("limit {limit}: {used} of {slots} slots"));
+    }
     let mut select = conn.prepare_cached(texts::VERIFY_ORPHANS)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {

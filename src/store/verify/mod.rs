@@ -35,6 +35,7 @@ const RULES: &[(&str, &str)] = &[
     ("D1", "an attempt starts only when its upstreams allow it"),
     ("M1", "a mapped task has its items each once, and is open as long as one of them is"),
     ("O2", "no pool is used beyond its slots"),
+    ("O3", "no limit is used beyond its slots"),
     ("V2", "what is RUNNING has a lease, and only a live thread has one"),
     ("S1", "a run's state is that of its task runs"),
     ("S2", "a run has all its task runs, and every row belongs to one that is there"),

@@ -3,6 +3,7 @@
 use mainspring::engine::World;
 
 use super::Checker;
+use crate::engine::bench::START;
 use crate::sim::rows::MemoryRows;
 
 pub struct Level;
@@ -19,7 +20,7 @@ impl Checker for Level {
                 return Err(format!("run {} is another when read back", run.row.id));
             }
         }
-        match (again.next_wake(), again.has_ready()) {
+        match (again.next_wake(), again.has_ready(START)) {
             (None, false) => Ok(()),
             other => Err(format!("read back it has something to do: {other:?}")),
         }

@@ -7,9 +7,11 @@ mod arrows;
 mod at_once;
 mod attempt_numbers;
 mod blocked_by;
+mod blocked_for;
 mod budget;
 mod canceled;
 mod complete;
+mod deadline;
 mod delays;
 mod early;
 mod edited;
@@ -17,10 +19,12 @@ mod ends;
 mod fence;
 mod journal;
 mod level;
+mod limits;
 mod mapping;
 mod not_before;
 mod order;
 mod pauses;
+mod preemption;
 mod reasons;
 mod rests;
 mod run_on;
@@ -35,7 +39,7 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mainspring::engine::{Decision, Event, Plan, TaskRunRef, World};
+use mainspring::engine::{Decision, Event, Plan, PlannedTask, TaskRunRef, World};
 use mainspring::model::{DagId, Instant, RunId, ScheduleId, TaskDef};
 
 use crate::sim::lives::Life;
@@ -46,6 +50,9 @@ use crate::sim::rows::MemoryRows;
 pub struct Truth {
     pub plans: BTreeMap<RunId, Arc<Plan>>,
     pub pools: BTreeMap<Option<String>, u32>,
+    pub limits: BTreeMap<String, u32>,
+    /// Pools whose queue ages, and how fast.
+    pub ageing: BTreeMap<Option<String>, Option<i64>>,
     /// Schedules, and how many runs of each dag may be live.
     pub lives: BTreeMap<ScheduleId, Life>,
     pub most: BTreeMap<DagId, u32>,
@@ -54,9 +61,15 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// What a task was meant to be.
-    pub fn task(&self, at: TaskRunRef) -> &TaskDef {
-        &self.plans[&at.run].tasks[at.index as usize].def
+    /// What the task of a task run was meant to be.
+    pub fn task(&self, world: &World, at: TaskRunRef) -> &TaskDef {
+        &self.planned(world, at).def
+    }
+
+    /// The same with the ids that it has.
+    fn planned(&self, world: &World, at: TaskRunRef) -> &PlannedTask {
+        let index = world.run(at.run).unwrap().planned(at.index);
+        &self.plans[&at.run].tasks[index as usize]
     }
 }
 
@@ -74,8 +87,12 @@ pub struct Step<'a> {
 impl<'a> Step<'a> {
     /// The task of a task run, as it was meant.
     pub fn task(&self, at: TaskRunRef) -> &'a TaskDef {
-        let index = self.world.run(at.run).unwrap().planned(at.index);
-        &self.truth.plans[&at.run].tasks[index as usize].def
+        &self.planned(at).def
+    }
+
+    /// The same with the ids that it has.
+    pub fn planned(&self, at: TaskRunRef) -> &'a PlannedTask {
+        self.truth.planned(self.world, at)
     }
 }
 
@@ -97,16 +114,20 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::<arrows::Arrows>::default(),
         Box::<attempt_numbers::AttemptNumbers>::default(),
         Box::new(blocked_by::BlockedBy),
+        Box::<blocked_for::BlockedFor>::default(),
         Box::new(budget::Budget),
         Box::<canceled::Canceled>::default(),
+        Box::<deadline::Deadlines>::default(),
         Box::<delays::Delays>::default(),
         Box::new(ends::Ends),
         Box::new(fence::Fence),
         Box::new(journal::Journal),
         Box::new(level::Level),
+        Box::new(limits::Limits),
         Box::<mapping::Mapping>::default(),
         Box::<not_before::NotBefore>::default(),
         Box::new(order::Order),
+        Box::<preemption::Preemption>::default(),
         Box::<rests::Rests>::default(),
         Box::new(run_on::RunOn),
         Box::<single::Single>::default(),

@@ -24,7 +24,7 @@ impl Checker for NotBefore {
         self.0.extend(again.map(|to| to.at));
         for start in &step.decision.starts {
             let row = &step.world.run(start.at.run).unwrap().row;
-            let Some(time) = step.truth.task(start.at).policy.not_before else { continue };
+            let Some(time) = step.task(start.at).policy.not_before else { continue };
             if self.0.contains(&start.at)
                 || !matches!(row.trigger, Trigger::Schedule | Trigger::Catchup)
             {

@@ -15,8 +15,9 @@ use mainspring::engine::{
 };
 use mainspring::graph::Graph;
 use mainspring::model::{
-    AttemptRecord, Backoff, DagId, Date, EdgeKind, Instant, Mapping, NodeId, Outcome, Over,
-    RunDays, RunId, RunOn, TaskDef, TaskId, TaskPolicy, TaskVersionId, Token, Trigger,
+    AttemptRecord, Backoff, DagId, Date, Deadline, EdgeKind, Instant, Mapping, NodeId, OnDeadline,
+    Outcome, Over, RunDays, RunId, RunOn, TaskDef, TaskId, TaskPolicy, TaskVersionId, Token,
+    Trigger,
 };
 
 use crate::sim::rows::MemoryRows;
@@ -182,6 +183,15 @@ fn parse_policy(text: &str) -> TaskPolicy {
                 policy.run_on = Some(RunOn { days, biz_date: key == "bizdays" });
             }
             "probe" | "gate" => {}
+            "active" => policy.max_active = Some(number() as u32),
+            "limit" => {
+                let (name, slots) = value.split_once(',').unwrap_or((value, "1"));
+                policy.limits.insert(name.into(), slots.parse().unwrap());
+            }
+            "gives" => policy.preemptible = true,
+            "deadline" => policy.deadline = Some(Deadline::parse(value).unwrap()),
+            "cancels" => policy.on_deadline = OnDeadline::Cancel,
+            "block" => policy.block_timeout_ms = Some(number()),
             other => panic!("no policy {other}"),
         }
     }
@@ -273,8 +283,9 @@ impl Bench {
 
     /// `+5` seconds pass with a tick at each timer; `a ok`, `a fail CODE`, `a lost`, `a timeout`,
     /// `a hung` (failed, thread still runs), `a released`, `a ok#1` (as attempt 1), `a no` (a probe
-    /// is not ready); `approve a`, `reject a`; `cancel [a]`,
-    /// `rerun failed`, `rerun a`, `rerun a+`, `interrupt`, `nodelost`, `crash`.
+    /// is not ready), `a preempted` (as it was asked); `approve a`, `reject a`; `limit x 3`,
+    /// `pool p 3`, `ages 60000`; `cancel [a]`, `rerun failed`, `rerun a`, `rerun a+`, `interrupt`,
+    /// `nodelost`, `crash`.
     pub fn happen(&mut self, text: &str) {
         let words: Vec<&str> = text.split_whitespace().collect();
         if let Some(seconds) = text.strip_prefix('+') {
@@ -306,6 +317,18 @@ impl Bench {
                 }));
             }
             ["drain"] => self.event(&Event::Drain),
+            ["limit", name, slots] => {
+                let slots = Some(slots.parse().unwrap());
+                self.event(&Event::LimitSized { limit: name.into(), slots });
+            }
+            ["pool", name, slots] => {
+                let (pool, slots) = (Some(name.into()), slots.parse().unwrap());
+                self.event(&Event::PoolSized { pool, slots });
+            }
+            ["ages", step] => {
+                let step_ms = Some(step.parse().unwrap());
+                self.event(&Event::PoolAges { pool: None, step_ms });
+            }
             ["interrupt"] => self.event(&Event::Interrupt { grace_ms: 1_000 }),
             ["nodelost"] => self.event(&Event::NodeLost { node: NodeId(self.node) }),
             ["crash"] => {
@@ -347,6 +370,7 @@ impl Bench {
             "fail" | "hung" => Outcome::Failed,
             "timeout" => Outcome::Timeout,
             "lost" => Outcome::Lost,
+            "preempted" => Outcome::Preempted,
             other => panic!("no outcome {other}"),
         };
         let given = code.and_then(|code| code.strip_prefix('='));

@@ -221,7 +221,7 @@ fn a_limit_of_its_own_lets_so_many_run_and_hinders_nobody_else() {
         bench.why("m[2]"),
         "m[2] of run 1 is READY: waits for another item, 2 of 2 are live at once"
     );
-    assert!(!bench.world.has_ready());
+    assert!(!bench.world.has_ready(bench.now));
     bench.all(&["m[1] ok"]);
     assert_eq!(
         bench.states(),

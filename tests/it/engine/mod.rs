@@ -1,13 +1,17 @@
 //! The rules of the engine, in rows of text.
 
+mod admitting;
 pub mod bench;
 mod blocking;
 mod conditions;
+mod deadlines;
 mod explaining;
 mod firing;
 mod large;
+mod limits;
 mod mapping;
 mod moments;
+mod preemption;
 mod queue;
 mod retries;
 mod stops;

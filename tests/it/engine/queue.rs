@@ -28,9 +28,9 @@ fn pools_do_not_hinder_each_other() {
     bench.event(&mainspring::engine::Event::PoolSized { pool: Some("p".into()), slots: 1 });
     bench.all(&[]);
     assert_eq!(bench.states(), "a=RUNNING#1 b=READY#0 c=RUNNING#1 d=READY#0 run=RUNNING");
-    assert!(!bench.world.has_ready());
+    assert!(!bench.world.has_ready(bench.now));
     bench.event(&mainspring::engine::Event::PoolSized { pool: Some("p".into()), slots: 2 });
-    assert!(bench.world.has_ready());
+    assert!(bench.world.has_ready(bench.now));
     assert_eq!(bench.world.pool(Some("p")), Some((2, 1)));
 }
 

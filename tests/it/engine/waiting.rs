@@ -22,9 +22,9 @@ fn neither_holds_a_slot_or_stands_in_a_queue() {
     check("slots=0; p : probe=10000; g : gate", &[], "p=READY#0 g=READY#0 run=RUNNING");
     let mut bench = Bench::new("slots=0; g : gate");
     bench.all(&[]);
-    assert!(!bench.world.has_ready());
+    assert!(!bench.world.has_ready(bench.now));
     bench.event(&Event::PoolSized { pool: None, slots: 1 });
-    assert!(bench.world.has_ready());
+    assert!(bench.world.has_ready(bench.now));
 }
 
 #[test]

@@ -287,6 +287,22 @@ impl Store for Spoilt {
         self.real.set_pool(name, slots, now)
     }
 
+    fn ageing(&mut self) -> Result<BTreeMap<String, i64>, StoreError> {
+        self.real.ageing()
+    }
+
+    fn set_ageing(&mut self, pool: &str, step_ms: Option<i64>) -> Result<(), StoreError> {
+        self.real.set_ageing(pool, step_ms)
+    }
+
+    fn limits(&mut self) -> Result<BTreeMap<String, (u32, u32)>, StoreError> {
+        self.real.limits()
+    }
+
+    fn set_limit(&mut self, name: &str, slots: u32, now: Instant) -> Result<(), StoreError> {
+        self.real.set_limit(name, slots, now)
+    }
+
     fn verify(&mut self) -> Result<Vec<Violation>, StoreError> {
         self.real.verify()
     }

@@ -10,16 +10,39 @@ use super::handlers::{Desk, Folder, Host, returned, sound};
 
 #[test]
 fn two_processes_never_hold_more_than_the_pool_has() {
-    let folder = Folder::new("pools");
+    at_most_three("pools", &json!({"pool": "api"}));
+}
+
+#[test]
+fn two_processes_never_hold_more_than_a_limit_has() {
+    at_most_three("limits", &json!({"limits": ["api"]}));
+}
+
+/// Each is found full in turns, and one does not make the other forgotten.
+#[test]
+fn a_full_pool_and_a_full_limit_are_borne_together() {
+    at_most_three("both", &json!({"pool": "api", "limits": ["api", "other"]}));
+}
+
+fn at_most_three(name: &str, policy: &serde_json::Value) {
+    let folder = Folder::new(name);
     let desks = [Desk::open(&folder), Desk::open(&folder)];
-    let spec = json!({"name": "d", "known_pools": ["api"], "tasks":
-        (0..30).map(|i| json!({"name": format!("t{i}"), "handler": "m:t", "pool": "api"}))
-            .collect::<Vec<_>>()});
+    let task = |i: i32| {
+        let mut task = json!({"name": format!("t{i}"), "handler": "m:t"});
+        for (field, value) in policy.as_object().unwrap() {
+            task[field] = value.clone();
+        }
+        task
+    };
+    let spec = json!({"name": "d", "known_pools": ["api"], "known_limits": ["api", "other"],
+        "tasks": (0..30).map(task).collect::<Vec<_>>()});
     let def = mainspring::engine::check_definition(&spec).unwrap();
     let (now, most) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
     let mut runs = Vec::new();
     for desk in &desks {
         desk.session.set_pool("api", 3).unwrap();
+        desk.session.set_limit("api", 3).unwrap();
+        desk.session.set_limit("other", 3).unwrap();
         desk.session.register(std::slice::from_ref(&def)).unwrap();
         let mut host = Host::default();
         for i in 0..30 {

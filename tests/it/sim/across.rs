@@ -347,7 +347,7 @@ impl Tale {
             self.step(Event::AttemptReleased { at, attempt_no, token })?;
         }
         self.read()?;
-        while self.world.has_ready() {
+        while self.world.has_ready(self.now) {
             self.step(Event::Dispatch)?;
         }
         self.read()
@@ -592,8 +592,9 @@ impl Tale {
         self.world = self.rows.world(4, NodeId(1));
         let before = self.hash;
         self.read()?;
-        if self.world.next_wake().is_some() || self.world.has_ready() || self.hash != before {
-            let due = (self.world.next_wake(), self.world.has_ready(), self.hash == before);
+        if self.world.next_wake().is_some() || self.world.has_ready(self.now) || self.hash != before
+        {
+            let due = (self.world.next_wake(), self.world.has_ready(self.now), self.hash == before);
             return Err(format!("level: read back it has something to do: {due:?}"));
         }
         Ok(())

@@ -24,9 +24,6 @@ pub fn plant(story: &Story, event: &Event) -> Event {
             new.plan =
                 altered(&new.plan, |plan| plan.rules.fill(EdgeRule::of_kind(EdgeKind::Weak)));
         }
-        (Fault::NoRetryBudget, Event::CreateRun(new)) => {
-            new.plan = with_defs(&new.plan, |def| def.policy.max_attempts = Some(1_000));
-        }
         (Fault::RestsInASlot, Event::CreateRun(new)) => {
             new.plan = with_defs(&new.plan, |def| {
                 if def.rests() {
@@ -49,20 +46,23 @@ pub fn plant(story: &Story, event: &Event) -> Event {
             });
         }
         (Fault::WrongWord, Event::Approve(word)) => word.reject = !word.reject,
-        (Fault::NoNotBefore, Event::CreateRun(new)) => {
-            new.plan = with_defs(&new.plan, |def| def.policy.not_before = None);
-        }
-        (Fault::NoRunOn, Event::CreateRun(new)) => {
-            new.plan = with_defs(&new.plan, |def| def.policy.run_on = None);
-        }
-        (Fault::NoItemLimit, Event::CreateRun(new)) => {
-            new.plan = altered(&new.plan, |plan| {
-                for task in &mut plan.tasks {
-                    let mut def = (*task.def).clone();
-                    def.map = def.map.map(|map| Mapping { max_active: None, ..map });
-                    task.def = Arc::new(def);
-                }
-            });
+        (fault, Event::CreateRun(new)) => {
+            let change: fn(&mut TaskDef) = match fault {
+                Fault::NoRetryBudget => |def| def.policy.max_attempts = Some(1_000),
+                Fault::NoCareForRepeats => |def| def.policy.idempotent = true,
+                Fault::NoMaxActive => |def| def.policy.max_active = None,
+                Fault::EverybodyGivesWay => |def| def.policy.preemptible = true,
+                Fault::NobodyGivesWay => |def| def.policy.preemptible = false,
+                Fault::NoDeadline => |def| def.policy.deadline = None,
+                Fault::NoBlockTimeout => |def| def.policy.block_timeout_ms = None,
+                Fault::NoNotBefore => |def| def.policy.not_before = None,
+                Fault::NoRunOn => |def| def.policy.run_on = None,
+                Fault::NoItemLimit => |def| {
+                    def.map = def.map.take().map(|map| Mapping { max_active: None, ..map });
+                },
+                _ => return given,
+            };
+            new.plan = with_defs(&new.plan, change);
         }
         (Fault::LostItem, Event::Expand { list: Ok(list), .. }) => drop(list.pop()),
         (Fault::ResultsAskew, Event::Collect { result: Some(result), .. }) => {
@@ -70,6 +70,7 @@ pub fn plant(story: &Story, event: &Event) -> Event {
             list.reverse();
             *result = serde_json::Value::Array(list).to_string().into();
         }
+        (Fault::NoLimits, Event::LimitSized { slots, .. }) => *slots = Some(100),
         // The engine hears of the cancel of something else.
         (Fault::NoCancel, Event::Cancel { only, .. }) => *only = Some(Vec::new()),
         _ => {}
@@ -108,4 +109,11 @@ fn each_planted_fault_is_caught_by_its_checker() {
     caught_by(Fault::NoItemLimit, "mapping");
     caught_by(Fault::LostItem, "mapping");
     caught_by(Fault::ResultsAskew, "mapping");
+    caught_by(Fault::NoCareForRepeats, "budget");
+    caught_by(Fault::NoLimits, "limits");
+    caught_by(Fault::NoMaxActive, "limits");
+    caught_by(Fault::EverybodyGivesWay, "preemption");
+    caught_by(Fault::NobodyGivesWay, "preemption");
+    caught_by(Fault::NoDeadline, "deadlines");
+    caught_by(Fault::NoBlockTimeout, "blocked_for");
 }

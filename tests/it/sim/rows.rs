@@ -124,6 +124,7 @@ impl MemoryRows {
                 node_id: attempt.node_id,
                 pool: attempt.pool.clone(),
                 slots: attempt.slots,
+                limits: attempt.held(),
                 stop_reason: None,
             };
             if self.run(start.at.run)?.leases.insert(lease.task_run_id, lease).is_some() {
@@ -150,6 +151,10 @@ impl MemoryRows {
         for (at, id) in &decision.stale {
             let row = self.run(at.run)?.task_runs.get_mut(id).ok_or("no such row")?;
             row.progress.stale = true;
+        }
+        for overdue in &decision.overdue {
+            let row = self.run(overdue.at.run)?.task_runs.get_mut(&overdue.id);
+            row.ok_or("no such row")?.progress.overdue_at.get_or_insert(overdue.when);
         }
         for to in &decision.run_moves {
             let stored = self.run(to.run)?;

@@ -1,14 +1,19 @@
 //! What a seed makes: dags, policies, and which faults there are at what rates.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mainspring::engine::Plan;
 use mainspring::model::{
-    Backoff, EdgeKind, Mapping, NotBefore, Over, RunDays, RunOn, TaskDef, TaskPolicy,
+    Backoff, Deadline, EdgeKind, Mapping, NotBefore, OnDeadline, Over, RunDays, RunOn, TaskDef,
+    TaskPolicy,
 };
 
 use super::rng::Rng;
 use crate::engine::bench::{of_kind, plan, task};
+
+/// The limits of every world.
+pub const LIMITS: [&str; 2] = ["x", "y"];
 
 /// Rates in thousandths; a kind of fault that is off in this world has 0.
 pub struct Rates {
@@ -56,7 +61,10 @@ pub fn random_plan(rng: &mut Rng) -> Arc<Plan> {
     let mut tasks = Vec::new();
     let (mut edges, mut kinds) = (Vec::new(), Vec::new());
     for index in 0..count as u32 {
-        let mut made = task(&format!("t{index}"), policy(rng));
+        let mut policy = policy(rng);
+        // Plans are versions of one dag here: each task has its number, where it has one.
+        policy.max_active = rng.chance(100).then_some(1 + index % 2);
+        let mut made = task(&format!("t{index}"), policy);
         made = match rng.below(100) {
             0..8 => of_kind(made, "gate", None),
             8..18 => of_kind(made, "probe", Some(500 + rng.below(6) as i64 * 500)),
@@ -139,6 +147,20 @@ fn policy(rng: &mut Rng) -> TaskPolicy {
         slots: if rng.chance(100) { 1 + rng.below(6) as u32 } else { 1 },
         not_before: rng.chance(150).then(|| not_before(rng)),
         run_on: rng.chance(100).then(|| run_on(rng)),
+        preemptible: rng.chance(400),
+        limits: limits(rng),
+        deadline: rng.chance(150).then(|| after(rng)),
+        on_deadline: *rng.pick(OnDeadline::ALL),
+        block_timeout_ms: rng.chance(150).then(|| 500 + rng.below(6_000) as i64),
         ..TaskPolicy::default()
     }
+}
+
+fn limits(rng: &mut Rng) -> BTreeMap<String, u32> {
+    let names = LIMITS.iter().filter(|_| rng.chance(80)).collect::<Vec<_>>();
+    names.into_iter().map(|name| ((*name).to_owned(), 1 + rng.below(2) as u32)).collect()
+}
+
+fn after(rng: &mut Rng) -> Deadline {
+    Deadline::After { after_ms: 1_000 + rng.below(30_000) as i64 }
 }

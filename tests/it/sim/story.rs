@@ -13,7 +13,7 @@ use mainspring::model::{
 
 use super::rng::Rng;
 use super::rows::MemoryRows;
-use super::seed::{Rates, random_plan};
+use super::seed::{LIMITS, Rates, random_plan};
 use crate::checkers::{Checker, Step, Truth, all};
 use crate::engine::bench::{START, gathered, new_run};
 
@@ -26,6 +26,13 @@ pub enum Fault {
     NoSlotLimit,
     NoUpstreamCheck,
     NoRetryBudget,
+    NoCareForRepeats,
+    NoLimits,
+    NoMaxActive,
+    EverybodyGivesWay,
+    NobodyGivesWay,
+    NoDeadline,
+    NoBlockTimeout,
     NoCancel,
     RestsInASlot,
     NoIsALoss,
@@ -115,7 +122,15 @@ impl Story {
     fn begin(&mut self) -> Result<(), String> {
         for pool in [None, Some("p".to_owned())] {
             let slots = 1 + self.rng.below(6) as u32;
-            self.happen(Event::PoolSized { pool, slots })?;
+            self.happen(Event::PoolSized { pool: pool.clone(), slots })?;
+            if self.rng.chance(200) {
+                let step_ms = Some(200 + self.rng.below(5_000) as i64);
+                self.happen(Event::PoolAges { pool, step_ms })?;
+            }
+        }
+        for limit in LIMITS {
+            let slots = Some(1 + self.rng.below(3) as u32);
+            self.happen(Event::LimitSized { limit: limit.to_owned(), slots })?;
         }
         for nth in 0..1 + self.rng.below(3) {
             let plan = random_plan(&mut self.rng);
@@ -206,6 +221,9 @@ impl Story {
             let pool = self.rng.chance(500).then(|| "p".to_owned());
             let slots = 1 + self.rng.below(6) as u32;
             self.happen(Event::PoolSized { pool, slots })?;
+            let limit = (*self.rng.pick(&LIMITS)).to_owned();
+            let slots = Some(1 + self.rng.below(3) as u32);
+            self.happen(Event::LimitSized { limit, slots })?;
         }
         if self.rng.chance(self.rates.interrupt) {
             self.happen(Event::Interrupt { grace_ms: 1_000 })?;
@@ -243,15 +261,22 @@ impl Story {
         let lost = NodeId(self.node);
         self.node += 1;
         // The checks of probes go with the process that called them, and answer nobody else.
-        let truth = &self.truth;
+        let (truth, world) = (&self.truth, &self.world);
         self.agenda.retain(|_, event| match event {
             Event::NotReady { .. } => false,
-            Event::AttemptEnded(report) => !truth.task(report.at).is_probe(),
+            Event::AttemptEnded(report) => !truth.task(world, report.at).is_probe(),
             _ => true,
         });
         self.world = self.rows.world(0, NodeId(self.node));
+        // Nothing starts before it is known how much there is of everything.
         for (pool, slots) in self.truth.pools.clone() {
-            self.happen(Event::PoolSized { pool, slots })?;
+            self.step(Event::PoolSized { pool, slots })?;
+        }
+        for (pool, step_ms) in self.truth.ageing.clone() {
+            self.step(Event::PoolAges { pool, step_ms })?;
+        }
+        for (limit, slots) in self.truth.limits.clone() {
+            self.step(Event::LimitSized { limit, slots: Some(slots) })?;
         }
         // What rests goes on under the lease of a node before the last one.
         let leases = self.rows.runs.values().flat_map(|stored| stored.leases.values());
@@ -266,7 +291,7 @@ impl Story {
         while let Some(event) = gathered(&self.world).filter(|_| !self.died) {
             self.step(event)?;
         }
-        while self.world.has_ready() && !self.died {
+        while self.world.has_ready(self.now) && !self.died {
             self.step(Event::Dispatch)?;
         }
         Ok(())
@@ -277,6 +302,12 @@ impl Story {
         match &event {
             Event::PoolSized { pool, slots } => {
                 self.truth.pools.insert(pool.clone(), *slots);
+            }
+            Event::PoolAges { pool, step_ms } => {
+                self.truth.ageing.insert(pool.clone(), *step_ms);
+            }
+            Event::LimitSized { limit, slots } => {
+                self.truth.limits.insert(limit.clone(), slots.unwrap_or(0));
             }
             Event::CreateRun(new) => {
                 let id = RunId(self.rows.runs.len() as i64 + 1);
@@ -310,7 +341,7 @@ impl Story {
         for effect in decision.effects {
             match effect {
                 Effect::Start(at, attempt) | Effect::Poll(at, attempt) => {
-                    match self.truth.task(at) {
+                    match self.truth.task(&self.world, at) {
                         task if task.is_gate() => self.somebody_answers(at),
                         task if task.is_probe() => self.check(at, &attempt),
                         _ => self.work(at, &attempt),

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{accepted, clean_with, dag_with, flights, found, problems, refused};
-use mainspring::model::{Backoff, EdgeKind};
+use mainspring::model::{Backoff, Deadline, EdgeKind, OnDeadline};
 
 #[test]
 fn a_plain_dag_is_accepted_with_its_defaults() {
@@ -91,6 +91,54 @@ fn retries_and_repeats() {
     let mut spec = dag_with(json!({"defaults": {"retries": 3}}));
     spec["tasks"][1]["idempotent"] = json!(false);
     assert_eq!(accepted(&spec).tasks[1].policy.max_attempts, Some(1));
+}
+
+#[test]
+fn limits_and_deadlines() {
+    let policy = |fields| accepted(&clean_with(fields)).tasks[1].policy.clone();
+    let limits = |fields| policy(fields).limits.into_iter().collect::<Vec<_>>();
+    assert_eq!(limits(json!({"limits": "api"})), [("api".to_owned(), 1)]);
+    assert_eq!(limits(json!({"limits": ["b", "a"]})), [("a".to_owned(), 1), ("b".to_owned(), 1)]);
+    assert_eq!(limits(json!({"limits": {"api": 2}})), [("api".to_owned(), 2)]);
+    assert_eq!(policy(json!({"max_active": 3})).max_active, Some(3));
+    let after = |after_ms| Some(Deadline::After { after_ms });
+    assert_eq!(policy(json!({"deadline": "2h"})).deadline, after(7_200_000));
+    assert_eq!(policy(json!({"deadline_ms": 500})).deadline, after(500));
+    assert_eq!(policy(json!({"deadline": 0})).deadline, None);
+    let at = Some(Deadline::At { days: 1, second: 27_000 });
+    assert_eq!(policy(json!({"deadline": "+1d 07:30"})).deadline, at);
+    let cancel = policy(json!({"deadline": "07:30", "on_deadline": "cancel"}));
+    assert_eq!(cancel.on_deadline, OnDeadline::Cancel);
+    assert_eq!(policy(json!({"block_timeout": "1h"})).block_timeout_ms, Some(3_600_000));
+    // Those that exist are known to the caller, or not.
+    let mut spec = clean_with(json!({"limits": ["vendor-ap"]}));
+    spec["known_limits"] = json!(["vendor-api"]);
+    refused(&spec, "unknown_limit", "flights.clean.limits[0]");
+    assert_eq!(problems(&spec)[0].hint.as_deref(), Some("did you mean `vendor-api`?"));
+    // Nearer words win, an empty list among them.
+    let mut spec = dag_with(json!({"defaults": {"limits": ["api"], "deadline": "1h",
+        "preemptible": true}}));
+    spec["tasks"][1]["limits"] = json!([]);
+    spec["tasks"][1]["deadline"] = json!(null);
+    spec["tasks"][1]["idempotent"] = json!(false);
+    let dag = accepted(&spec);
+    assert_eq!(dag.tasks[0].policy.limits.len(), 1);
+    assert_eq!(
+        (dag.tasks[0].policy.deadline, dag.tasks[0].policy.preemptible),
+        (after(3_600_000), true)
+    );
+    let clean = &dag.tasks[1].policy;
+    assert_eq!((clean.limits.len(), clean.deadline, clean.preemptible), (0, None, false));
+}
+
+/// What is not said is not in the stored text: older versions read as they did, and the content of
+/// a task that says none of it is what it was.
+#[test]
+fn what_is_not_said_is_not_stored() {
+    let text = serde_json::to_string(&accepted(&flights()).tasks[1].policy).unwrap();
+    for word in ["max_active", "limits", "deadline", "block_timeout"] {
+        assert!(!text.contains(word), "{text}");
+    }
 }
 
 /// Without serde_json's `float_roundtrip` this number comes back as its neighbour, and the

@@ -54,6 +54,23 @@ fn fields_of_a_policy() {
         (json!({"timeout": "soon"}), "bad_duration", "timeout"),
         (json!({"timeout": "1s", "timeout_ms": 1000}), "duplicate_field", "timeout_ms"),
         (json!({"grace": "3651d"}), "duration_out_of_range", "grace"),
+        (json!({"max_active": 0}), "out_of_range", "max_active"),
+        (json!({"limits": 3}), "wrong_type", "limits"),
+        (json!({"limits": ["api", "a b"]}), "bad_name", "limits[1]"),
+        (json!({"limits": {"api": 0}}), "out_of_range", "limits.api"),
+        (json!({"limits": {"api": "2"}}), "out_of_range", "limits.api"),
+        (json!({"deadline": "7:30"}), "bad_deadline", "deadline"),
+        (json!({"deadline": "+1d"}), "bad_deadline", "deadline"),
+        (json!({"deadline": "later"}), "bad_duration", "deadline"),
+        (json!({"deadline": 7200}), "duration_needs_unit", "deadline"),
+        (json!({"deadline": "07:30", "deadline_ms": 5}), "duplicate_field", "deadline_ms"),
+        (json!({"on_deadline": "stop"}), "bad_on_deadline", "on_deadline"),
+        (json!({"block_timeout": "x"}), "bad_duration", "block_timeout"),
+        (
+            json!({"preemptible": true, "idempotent": false}),
+            "preemptible_not_idempotent",
+            "preemptible",
+        ),
         (json!({"retry_cap": "1s"}), "retry_cap_below_interval", "retry_cap"),
         (json!({"retry_backoff": "linear"}), "bad_backoff", "retry_backoff"),
         (json!({"retry_jitter": 1.5}), "out_of_range", "retry_jitter"),
@@ -65,8 +82,9 @@ fn fields_of_a_policy() {
         (json!({"slots": 0}), "out_of_range", "slots"),
     ] {
         refused(&clean_with(fields.clone()), code, &format!("flights.clean.{place}"));
-        // The same holds where it is a default of the dag.
-        if place != "retry_cap" {
+        // The same holds where it is a default of the dag; what two fields say together is a
+        // problem of each task.
+        if !["retry_cap", "preemptible"].contains(&place) {
             refused(
                 &dag_with(json!({"defaults": fields})),
                 code,

@@ -4,6 +4,7 @@ mod commits;
 mod fires;
 mod guards;
 mod items;
+mod limits;
 mod processes;
 mod registers;
 mod releases;
@@ -59,6 +60,11 @@ suite! {
     items::items_of_several_runs_are_not_mixed_up,
     items::ids_of_items_that_are_taken_are_refused,
     items::what_was_removed_is_not_counted,
+    limits::a_limit_is_never_overfull,
+    limits::a_task_is_never_more_active_than_it_may_be,
+    limits::a_pool_may_age,
+    limits::a_deadline_is_noted_and_told_once,
+    limits::runs_that_wait_for_time_alone_are_found,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
     processes::one_node_at_a_time_leads,

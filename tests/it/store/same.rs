@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use mainspring::engine::RunMove;
 use mainspring::model::{
-    Binding, Date, Instant, Outcome, Progress, ReleaseAsk, RunState, ScheduleDef, ScheduleId,
-    Share, Skip, SkipReason, StopReason, TaskRunId, TaskRunRow,
+    Binding, Claim, Date, Instant, Outcome, Progress, ReleaseAsk, RunState, ScheduleDef,
+    ScheduleId, Share, Skip, SkipReason, StopReason, TaskRunId, TaskRunRow,
 };
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, NewSkip, NextIds, Pause, RunFilter,
@@ -190,6 +190,7 @@ impl Pair {
             }
             Step::Pool(slots) => {
                 self.both(|store| store.set_pool("db", u32::from(slots % 4), at(now))).unwrap();
+                self.both(|store| store.set_limit("api", u32::from(slots % 3), at(now))).unwrap();
             }
             Step::Create { timed, nominal } => self.create(timed, i64::from(nominal)),
             Step::Items { run, count, late } => self.items(run, count, late, now),
@@ -337,6 +338,11 @@ impl Pair {
                     desk.start(&mut batch, &mut runs[at_run], index, now);
                     let start = batch.starts.last_mut().unwrap();
                     start.pool = (what % 2 == 0).then(|| "db".to_owned());
+                    if what % 3 == 0 {
+                        let limit = if what % 2 == 0 { "api" } else { "task:1" };
+                        let most = (what % 2 != 0).then_some(1);
+                        start.limits = vec![Claim { limit: limit.into(), slots: 1, most }];
+                    }
                 }
                 2 => {
                     desk.end(&mut batch, &mut runs[at_run], index, now);
@@ -370,6 +376,7 @@ impl Pair {
         self.both(|store| store.dag_keys()).unwrap();
         self.both(|store| store.dag("flights")).unwrap();
         self.both(|store| store.pools()).unwrap();
+        self.both(|store| store.limits()).unwrap();
         self.both(|store| store.next_ids()).unwrap();
         for key in ["flights", "late"] {
             let dag = self.both(|store| store.dag(key)).unwrap().unwrap();

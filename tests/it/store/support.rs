@@ -197,6 +197,7 @@ impl<'a> Desk<'a> {
             started_at: at(when),
             slots: 1,
             pool: None,
+            limits: Vec::new(),
         });
         let moved = |from, to, attempt_no| Entry::Moved {
             task_run: row.id,

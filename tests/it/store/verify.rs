@@ -233,6 +233,21 @@ mod sqlite {
     }
 
     #[test]
+    fn a_limit_that_is_overfull_is_found() {
+        let full = "INSERT INTO limits (name, kind, value, created_at, updated_at)
+                VALUES ('api', 'slots', 2, 0, 0);
+            UPDATE attempt_lease SET limits = '{\"api\": 2}';
+            INSERT INTO attempt_lease (task_run_id, attempt_no, token, node_id, slots, limits)
+            VALUES (3, 1, 1, 1, 1, '{\"api\": 1}')";
+        assert!(planted(full).contains(&"O3"));
+        // A limit may be made smaller under what runs.
+        let shrunk = format!("{full}; UPDATE limits SET value = 1, updated_at = 9e15");
+        assert!(!planted(&shrunk).contains(&"O3"));
+        let fits = format!("{full}; UPDATE limits SET value = 3");
+        assert!(!planted(&fits).contains(&"O3"));
+    }
+
+    #[test]
     fn a_pool_that_is_overfull_is_found() {
         let wide = "UPDATE attempt_lease SET slots = 2;
             INSERT INTO attempt_lease (task_run_id, attempt_no, token, node_id, pool, slots)

@@ -1,0 +1,1 @@
+UPDATE task_run SET overdue_at = coalesce(overdue_at, $1) WHERE id = $2
