@@ -14,9 +14,24 @@ impl Draft<'_> {
         only: Option<&[u32]>,
         grace_ms: Option<i64>,
     ) -> Result<(), Refusal> {
-        let world = self.world;
+        let all = self.known_task_runs(run, only)?;
+        let any = self.cancel_all(run, all, grace_ms, State::Canceled.as_str());
+        if any && only.is_none() {
+            self.set_cancel_requested(run, true);
+        }
+        Ok(())
+    }
+
+    /// Cancels these, with the items of the mapped tasks among them; whether any was open.
+    pub(super) fn cancel_all(
+        &mut self,
+        run: RunId,
+        indexes: Vec<u32>,
+        grace_ms: Option<i64>,
+        code: &str,
+    ) -> bool {
         let mut any = false;
-        for index in self.with_items(run, self.known_task_runs(run, only)?) {
+        for index in self.with_items(run, indexes) {
             let at = TaskRunRef { run, index };
             let Some(progress) = self.progress(at) else { continue };
             if progress.state.is_final() {
@@ -27,17 +42,14 @@ impl Draft<'_> {
                 // It ends with the last of its items, which are canceled as well.
                 continue;
             }
-            if progress.state == State::Running && world.live(at).is_some() {
+            if progress.state == State::Running && self.world.live(at).is_some() {
                 let own = self.task(at).map_or(0, |task| task.def.policy.grace_ms);
                 self.stop_within(at, StopReason::Cancel, grace_ms.unwrap_or(own));
             } else {
-                self.cancel_open(at, State::Canceled.as_str());
+                self.cancel_open(at, code);
             }
         }
-        if any && only.is_none() {
-            self.set_cancel_requested(run, true);
-        }
-        Ok(())
+        any
     }
 
     /// These indexes, and the items of the mapped tasks among them.

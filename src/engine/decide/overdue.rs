@@ -3,7 +3,7 @@
 use super::super::run::Live;
 use super::super::{Overdue, TaskRunRef};
 use super::draft::Draft;
-use crate::model::{OnDeadline, State, StopReason};
+use crate::model::{OnDeadline, State};
 
 /// The code of what was canceled at its deadline.
 const DEADLINE: &str = "DEADLINE";
@@ -24,17 +24,11 @@ impl Draft<'_> {
         }
         let policy = self.task(at).map(|task| &task.def.policy);
         let cancels = policy.is_some_and(|policy| policy.on_deadline == OnDeadline::Cancel);
-        let grace_ms = policy.map_or(0, |policy| policy.grace_ms);
         self.out.overdue.push(Overdue { at, id, deadline_at, when: now, cancels });
-        if !cancels {
-            return false;
+        if cancels {
+            self.cancel_all(at.run, vec![at.index], None, DEADLINE);
         }
-        if p.state == State::Running && task_run.live.is_some() {
-            self.stop_within(at, StopReason::Cancel, grace_ms);
-        } else {
-            self.cancel_open(at, DEADLINE);
-        }
-        true
+        cancels
     }
 
     /// Ends for good what has no live attempt.
