@@ -28,7 +28,7 @@ impl Checker for Rests {
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
         for start in &step.decision.starts {
-            let task = step.truth.task(start.at);
+            let task = step.task(start.at);
             if task.rests() && start.attempt.slots != 0 {
                 return Err(format!("{:?} takes slots", start.attempt));
             }
@@ -39,7 +39,7 @@ impl Checker for Rests {
         }
         self.answer(step);
         for end in &step.decision.ends {
-            let task = step.truth.task(end.at);
+            let task = step.task(end.at);
             // An executor may say so of a check that it called; a node never takes one with it.
             let told = matches!(step.event, Event::AttemptEnded(_));
             if task.rests() && end.end.outcome == Outcome::Lost && !told {
@@ -74,7 +74,7 @@ impl Rests {
     }
 
     fn poll(&mut self, step: &Step, at: TaskRunRef, attempt_no: u32) -> Result<(), String> {
-        let interval = step.truth.task(at).poll_ms.ok_or("only probes are asked again")?;
+        let interval = step.task(at).poll_ms.ok_or("only probes are asked again")?;
         let asked = self.0.get_mut(&at).ok_or("nobody asks whose attempt has ended")?;
         if asked.now || asked.attempt_no != attempt_no {
             return Err(format!("{at:?} is asked twice at once"));

@@ -31,7 +31,7 @@ impl Checker for Slots {
         for start in step.decision.starts.iter().filter(|start| start.attempt.slots > 0) {
             let there_are = step.truth.pools[&start.attempt.pool];
             // What needs none adds to nothing; see `rests`.
-            let needs = step.truth.task(start.at).slots() > 0;
+            let needs = step.task(start.at).slots() > 0;
             let (slots, holders) = if needs { held[&start.attempt.pool] } else { (0, 0) };
             if slots > there_are && holders > 1 || there_are == 0 {
                 return Err(format!("{slots} of {there_are} in {:?}", start.attempt.pool));

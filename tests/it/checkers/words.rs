@@ -15,7 +15,7 @@ impl Checker for Words {
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
         for end in &step.decision.ends {
-            if !step.truth.task(end.at).is_gate() {
+            if !step.task(end.at).is_gate() {
                 continue;
             }
             let word = match step.event {

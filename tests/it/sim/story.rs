@@ -243,10 +243,10 @@ impl Story {
         let lost = NodeId(self.node);
         self.node += 1;
         // The checks of probes go with the process that called them, and answer nobody else.
-        let truth = &self.truth;
+        let (truth, world) = (&self.truth, &self.world);
         self.agenda.retain(|_, event| match event {
             Event::NotReady { .. } => false,
-            Event::AttemptEnded(report) => !truth.task(report.at).is_probe(),
+            Event::AttemptEnded(report) => !truth.task(planned(world, report.at)).is_probe(),
             _ => true,
         });
         self.world = self.rows.world(0, NodeId(self.node));
@@ -310,7 +310,7 @@ impl Story {
         for effect in decision.effects {
             match effect {
                 Effect::Start(at, attempt) | Effect::Poll(at, attempt) => {
-                    match self.truth.task(at) {
+                    match self.truth.task(planned(&self.world, at)) {
                         task if task.is_gate() => self.somebody_answers(at),
                         task if task.is_probe() => self.check(at, &attempt),
                         _ => self.work(at, &attempt),
@@ -427,6 +427,12 @@ impl Story {
             self.later(millis + 20_000, Event::AttemptReleased { at, attempt_no, token });
         }
     }
+}
+
+/// What stands in the plan for a task run: for an item, its mapped task.
+fn planned(world: &World, at: TaskRunRef) -> TaskRunRef {
+    let index = world.run(at.run).map_or(at.index, |run| run.planned(at.index));
+    TaskRunRef { index, ..at }
 }
 
 fn report(
