@@ -76,10 +76,6 @@ def map_node(node: "Node", items: "Any", argument: "str | None", max_active: "in
              fixed: "dict[str, Any]") -> None:
     """Map a node over a list: its source, the argument that gets the item, and fixed values."""
     node.bind((), fixed)
-    if node.mapping is not None:
-        node.problem("two_lists", "map", "is mapped twice",
-                     "one list; put two together in a task before: pair by pair, or all with all")
-        return
     name = argument or _first_free(node)
     if name is None:
         node.problem("no_argument", "map", "has no argument left that could get the item",

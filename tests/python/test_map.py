@@ -45,8 +45,13 @@ def test_c09_the_reduce_receives_the_list(items):
 
 
 def test_c09_ten_thousand_items_and_one_reduce():
+    import resource
+
     dag, got = reduce_over(list(range(10_000)), lambda x: 2 * x)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run = dag.run("2013-01-15")
+    # KiB: a few hundred bytes for each item and its attempt, and nothing that grows with the square.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000
     assert run.state == "SUCCESS"
     assert got == [[2 * n for n in range(10_000)]]
     assert run["work[9999]"].result == 19_998

@@ -25,7 +25,11 @@ impl Checker for NotBefore {
         for start in &step.decision.starts {
             let row = &step.world.run(start.at.run).unwrap().row;
             let Some(time) = step.task(start.at).policy.not_before else { continue };
+            // Items that a rerun of their mapped task makes are of that rerun.
+            let index = step.world.run(start.at.run).unwrap().planned(start.at.index);
+            let whole = TaskRunRef { index, ..start.at };
             if self.0.contains(&start.at)
+                || self.0.contains(&whole)
                 || !matches!(row.trigger, Trigger::Schedule | Trigger::Catchup)
             {
                 continue;
