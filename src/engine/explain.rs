@@ -165,8 +165,12 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
             }));
         }
         State::Ready => {
-            reasons.extend(world.queued(at, now));
-            reasons.extend(world.limited(at));
+            let limited = world.limited(at);
+            // Its own list holds it back, so its place in the queue says nothing.
+            if !limited.iter().any(|reason| matches!(reason, Reason::Gated { .. })) {
+                reasons.extend(world.queued(at, now));
+            }
+            reasons.extend(limited);
         }
         state if state.is_final() => {
             reasons.push(Reason::Ended(progress.code.clone(), progress.finished_at));

@@ -19,10 +19,11 @@ pub(super) type QueueKey = (u8, Instant, TaskRunId);
 pub(super) type VictimKey = (Reverse<u8>, Reverse<Instant>, Reverse<TaskRunId>);
 
 /// Whether so many more slots may be taken. What is wider than all there are runs alone, because
-/// it would wait for ever otherwise; where there are no slots, nothing runs.
+/// it would wait for ever otherwise; what needs none waits for none; where there are no slots,
+/// nothing runs.
 pub(super) fn fits(capacity: u32, held: u32, slots: u32) -> bool {
     let fits = u64::from(held) + u64::from(slots) <= u64::from(capacity);
-    capacity > 0 && (fits || held == 0)
+    capacity > 0 && (fits || held == 0 || slots == 0)
 }
 
 /// A pool: its slots, how many are held, and who waits for one.

@@ -17,9 +17,7 @@ impl Checker for BlockedFor {
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
-        let timeout = |at: mainspring::engine::TaskRunRef| {
-            step.truth.plans[&at.run].tasks[at.index as usize].def.policy.block_timeout_ms
-        };
+        let timeout = |at: mainspring::engine::TaskRunRef| step.task(at).policy.block_timeout_ms;
         let ends: BTreeMap<_, _> = step.decision.moves.iter().map(|to| (to.id, to)).collect();
         for (id, to) in ends {
             if to.to.state == State::Blocked {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use mainspring::engine::{Event, World};
-use mainspring::model::{Deadline, Instant, OnDeadline, TaskRunId};
+use mainspring::model::{Deadline, Instant, OnDeadline, TaskRunId, Trigger};
 
 use super::{Checker, Step, Truth};
 use crate::sim::rows::MemoryRows;
@@ -12,11 +12,14 @@ use crate::sim::rows::MemoryRows;
 #[derive(Default)]
 pub struct Deadlines(BTreeSet<TaskRunId>);
 
-/// The deadline of a task run, as it was meant. Runs of the stories are asked for by somebody.
+/// The deadline of a task run, as it was meant. Who asks for a run after that knows that it is late.
 fn meant(truth: &Truth, run: &mainspring::engine::Run, index: u32) -> Option<Instant> {
-    let policy = &truth.plans[&run.row.id].tasks[index as usize].def.policy;
+    // What stands for items has the deadline, and they have none.
+    let policy = &truth.plans[&run.row.id].tasks.get(index as usize)?.def.policy;
     let Some(Deadline::After { after_ms }) = policy.deadline else { return None };
-    Some(run.row.nominal_at.plus_millis(after_ms)).filter(|at| *at > run.row.created_at)
+    let timed = matches!(run.row.trigger, Trigger::Schedule | Trigger::Catchup);
+    let at = run.row.nominal_at.plus_millis(after_ms);
+    (timed || at > run.row.created_at).then_some(at)
 }
 
 impl Checker for Deadlines {

@@ -32,11 +32,9 @@ impl Checker for Limits {
                 }
             }
         }
-        for start in &step.decision.starts {
+        // What rests takes nothing, and what is not expanded begins and ends at once.
+        for start in step.decision.starts.iter().filter(|start| start.attempt.slots > 0) {
             let task = step.planned(start.at);
-            if task.def.rests() {
-                continue;
-            }
             for Claim { limit, most, .. } in task.def.policy.claims(task.task_id) {
                 let (slots, holders) = held[&limit];
                 let there_are = most.unwrap_or_else(|| step.truth.limits[&limit]);

@@ -39,7 +39,7 @@ struct Waiter {
 }
 
 fn policy<'a>(step: &Step<'a>, at: TaskRunRef) -> &'a TaskPolicy {
-    &step.truth.plans[&at.run].tasks[at.index as usize].def.policy
+    &step.task(at).policy
 }
 
 fn fits(there_are: u32, held: u32, slots: u32) -> bool {
@@ -64,7 +64,8 @@ fn pool_of(step: &Step, pool: &Option<String>) -> (Vec<Holder>, Vec<Waiter>) {
     let (mut holders, mut waiters) = (Vec::new(), Vec::new());
     for run in step.world.runs() {
         for (task_run, index) in run.task_runs().iter().zip(0..) {
-            let policy = policy(step, TaskRunRef { run: run.row.id, index });
+            let task = step.task(TaskRunRef { run: run.row.id, index });
+            let policy = &task.policy;
             if policy.pool != *pool {
                 continue;
             }
@@ -87,8 +88,14 @@ fn pool_of(step: &Step, pool: &Option<String>) -> (Vec<Holder>, Vec<Waiter>) {
                         willing: may && !leaving,
                     });
                 }
-                None if p.state == State::Ready => {
-                    let limited = policy.max_active.is_some() || !policy.limits.is_empty();
+                // What rests takes no slots, and what stands for items none of its own.
+                None if p.state == State::Ready
+                    && task.slots() > 0
+                    && run.items(index).is_none() =>
+                {
+                    let of_map = task.map.as_ref().is_some_and(|map| map.max_active.is_some());
+                    let own = policy.max_active.is_some() || !policy.limits.is_empty();
+                    let limited = own || of_map;
                     let (slots, priority) = (policy.slots, policy.priority);
                     waiters.push(Waiter { slots, priority, place, limited });
                 }
