@@ -31,6 +31,10 @@ impl Draft<'_> {
         if !ready || world.interrupting {
             return Ok(());
         }
+        // It may end here and now, and time would not be looked at any more.
+        if self.check_deadline(at) {
+            return Ok(());
+        }
         let list = match list {
             Ok(list) => list,
             Err(no_list) => {
@@ -137,7 +141,7 @@ impl Draft<'_> {
         self.known_run(at.run)?;
         let task_run = world.task_run(at).ok_or(Refusal::NoTaskRun(at))?;
         let running = task_run.is_gathering() && task_run.progress.state == State::Running;
-        if !running || world.interrupting {
+        if !running || world.interrupting || self.check_deadline(at) {
             return Ok(());
         }
         let (now, stale) = (self.now, task_run.counts.unmet > 0);
