@@ -131,7 +131,7 @@ class Definition:
         from mainspring._edge import checked
 
         asset = checked(node.task.options.get("produces"))
-        if asset is None:
+        if asset is None or asset.check is None:
             return []
         known = self._probes.get(node.name)
         if known is None or known.task.fn is not asset.check:

@@ -140,7 +140,10 @@ class Dependency:
                  if value is not None and value is not False}
         offset = found.get("offset")
         if isinstance(offset, Offset):
-            found["offset"], found["unit"] = offset.number, offset.unit
+            found["offset"], unit = offset.number, offset.unit
+            # Days are what a plain number counts.
+            found.pop("unit", None)
+            found.update({"unit": unit} if unit != "day" else {})
         window = found.get("window")
         if window is not None:
             first, last = window if len(window) == 2 else (None, None)
@@ -269,8 +272,10 @@ class Asset:
         on_skip: str | None = None,
         allow_future: bool = False,
     ) -> Dependency:
-        """Wait until it is ready for a business date: the task that makes it has succeeded (and
-        its check says so, if it has one), or somebody outside has declared it.
+        """Wait until it is ready for a business date.
+
+        That is when the task that makes it has succeeded (and its check says so, if it has one),
+        or when somebody outside has declared it.
 
         Parameters
         ----------

@@ -288,13 +288,14 @@ mod tests {
         let rows = states
             .map(|state| (state.as_str(), *state, None))
             .chain(skips.into_iter().map(|(name, code)| (name, State::Skipped, code)));
+        let yes = Regex::new("yes").ok().map(Pattern);
         let mut table = String::new();
         for (name, state, code) in rows {
             let verdicts: Vec<String> = EdgeKind::ALL
                 .iter()
                 .map(|kind| {
                     let mut rule = EdgeRule::of_kind(*kind);
-                    rule.pattern = Regex::new("yes").ok().map(Pattern);
+                    rule.pattern.clone_from(&yes);
                     let up = Standing { code, result: Some("yes"), ..Standing::of_state(state) };
                     format!("{:?}", edge_verdict(&rule, up))
                 })

@@ -161,12 +161,13 @@ mod tests {
 
     #[test]
     fn every_file_is_a_text_and_every_text_a_file() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/sql/common");
-        let files: BTreeSet<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|file| file.unwrap().file_name().to_string_lossy().replace(".sql", ""))
-            .map(|name| format!("common/{name}"))
-            .collect();
+        let folder = |kind: &'static str| {
+            let root = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/sql");
+            let files = std::fs::read_dir(format!("{root}/{kind}")).unwrap();
+            let names = files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned());
+            names.map(move |name| format!("{kind}/{}", name.replace(".sql", "")))
+        };
+        let files: BTreeSet<String> = folder("common").chain(folder("sqlite")).collect();
         let texts: BTreeSet<String> = super::ALL.iter().map(|(name, _)| (*name).into()).collect();
         assert_eq!(texts, files);
         assert!(super::ALL.iter().all(|(_, text)| !text.contains('?')));

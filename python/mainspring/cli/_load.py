@@ -167,9 +167,9 @@ def across(checked: Sequence[Checked], *, whole: bool) -> list[Problem]:
                 broken = any(each.name == other and not each.definition for each in checked)
                 if not broken:
                     message = f"{key}: waits for {upstream!r}, which is in no dag file"
-                    hint = nearest(upstream, tasks)
                     place = shown_path(item.file)
-                    problems.append(Problem("unknown_upstream", place, message, hint))
+                    hinted = nearest(upstream, tasks)
+                    problems.append(Problem("unknown_upstream", place, message, hinted))
     problems += pairs(checked)
     if crossing:
         problems += _circle(graph, {key: shown_path(item.file) for key, (item, _) in tasks.items()})

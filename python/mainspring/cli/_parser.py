@@ -243,7 +243,9 @@ def _asking(command: Any) -> None:
         "--param", action="append", default=[], metavar="K=V", help="a value for the run"
     )
     one.add_argument("--only", metavar="T1,T2", help="only these tasks")
-    one.add_argument("--force", action="store_true", help="also what is disabled, or run_on would skip")
+    one.add_argument(
+        "--force", action="store_true", help="also what is disabled, or run_on would skip"
+    )
 
     one = asked("approve", "Say yes at a gate of a run, or no.", "RUN")
     one.add_argument("task", metavar="TASK", help="the gate")
@@ -305,7 +307,9 @@ def _run(one: Parser) -> None:
         "--param", action="append", default=[], metavar="K=V", help="a value for the run"
     )
     one.add_argument("--only", metavar="T1,T2", help="only these tasks")
-    one.add_argument("--force", action="store_true", help="also what is disabled, or run_on would skip")
+    one.add_argument(
+        "--force", action="store_true", help="also what is disabled, or run_on would skip"
+    )
     one.add_argument(
         "--resume",
         nargs="?",

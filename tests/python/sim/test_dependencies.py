@@ -421,7 +421,7 @@ def test_text_001_three_tasks_with_schedules_of_their_own(story):
         assert story.calls == [("a", "2024-03-09"), ("b", "2024-03-09"), ("c", "2024-03-09")]
         starts = [run.tasks[0].started_at for run in world.runs()]
         assert [start.astimezone(run.nominal_at.tzinfo).hour
-                for start, run in zip(starts, world.runs())] == [2, 3, 4]
+                for start, run in zip(starts, world.runs(), strict=True)] == [2, 3, 4]
         story.calls.clear()
         world.advance("1d")
         assert story.calls == [("a", "2024-03-10")]
