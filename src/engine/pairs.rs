@@ -9,7 +9,7 @@ use super::plan::{Across, local};
 use super::upstream::{Origin, Upstream};
 use crate::model::{
     DagDef, Date, Dependency, EdgeKind, Instant, OffsetUnit, Period, PeriodKind, Problem,
-    ScheduleDef, TaskDef,
+    ScheduleDef, TaskDef, TimeRule,
 };
 
 /// So many business dates are looked at.
@@ -83,7 +83,8 @@ fn check_edge(
     // What is wrong with a rule is told by whoever reads it first.
     let when = When::of(&dag.timezone, dag.biz_offset, mine.into_iter()).ok()?;
     let always = |schedule: &ScheduleDef| {
-        let rule = schedule.rule.clone();
+        // A schedule that begins or ends in that year is no mistake.
+        let rule = TimeRule { start_date: None, end_date: None, ..schedule.rule.clone() };
         let life = Period { from: Instant(i64::MIN), until: None, kind: PeriodKind::Active, rule };
         (schedule.clone(), vec![life])
     };

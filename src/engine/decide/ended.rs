@@ -84,8 +84,8 @@ impl Draft<'_> {
             record.polls = Some(live.polls + u32::from(live.rest.is_none()));
         }
         let mut retry = retry_of(&task.def.policy, run.row.interactive);
-        if task.def.is_gate() {
-            // A person is asked once.
+        // A person is asked once, and a wait whose time is over is over.
+        if task.def.is_gate() || task.def.is_probe() && outcome == Outcome::Timeout {
             retry.max_attempts = 1;
         }
         let now = self.now;

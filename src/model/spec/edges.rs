@@ -239,11 +239,14 @@ fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
         r.advise("external", "bad_edge", message, "leave it out for a task");
     }
     let on_skip = r.word("on_skip", "bad_on_skip", ON_SKIP);
-    // The run's own period is the same in every unit but slots, which count fires.
-    let here = (offset_from, offset_to) == (0, 0) && unit != OffsetUnit::Slot;
+    // The run's own period is the same in every unit but slots, which count fires; but another dag
+    // may have one run in the week or the month.
+    let (upstream, _) = named?;
+    let is_own = upstream.split_once('.').is_some_and(|(other, _)| other == dag);
+    let here = (offset_from, offset_to) == (0, 0) && is_own && unit != OffsetUnit::Slot;
     let offset_unit = if here { OffsetUnit::Day } else { unit };
     Some(Dependency {
-        upstream: named?.0,
+        upstream,
         kind,
         offset_from,
         offset_to,
