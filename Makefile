@@ -13,6 +13,7 @@ MAKEFLAGS += --no-builtin-rules
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 WORLDS ?= 10000
+STATES ?= 1000000
 EXPRESSIONS ?= 100000
 SECONDS_OF_FUZZ ?= 60
 SEEDS ?= 2024,2025
@@ -70,8 +71,8 @@ bench: build ## Benchmarks; each figure stands beside a limit or a peer measured
 	$(VENV)/bin/pip install --quiet --group bench
 	for file in benches/python/[a-z]*.py; do echo "== $$file"; $(PYTHON) "$$file"; done
 
-sim: ## Simulated worlds under faults: 10,000, or WORLDS=n; MAINSPRING_SEED=n tells one.
-	MAINSPRING_WORLDS=$(WORLDS) cargo test --locked $(RUNTIME) --test it sim:: -- --nocapture
+sim: ## 10,000 worlds under faults, or WORLDS=n; MAINSPRING_SEED=n: one. All states of small ones.
+	MAINSPRING_WORLDS=$(WORLDS) MAINSPRING_STATES=$(STATES) cargo test --locked $(RUNTIME) --test it sim:: -- --nocapture
 
 agree: ## 100,000 random cron lines, or EXPRESSIONS=n, beside a slow evaluator.
 	MAINSPRING_EXPRESSIONS=$(EXPRESSIONS) cargo test --locked $(RUNTIME) --test it calendar::agree -- --nocapture

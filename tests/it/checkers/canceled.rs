@@ -7,8 +7,8 @@ use mainspring::model::State;
 
 use super::{Checker, Step};
 
-#[derive(Default)]
-pub struct Canceled(BTreeSet<TaskRunRef>);
+#[derive(Clone, Default)]
+pub struct Canceled(pub BTreeSet<TaskRunRef>);
 
 impl Checker for Canceled {
     fn name(&self) -> &'static str {

@@ -36,6 +36,8 @@ mod upstreams;
 mod watermark;
 mod words;
 
+pub use canceled::Canceled;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,7 +48,7 @@ use crate::sim::lives::Life;
 use crate::sim::rows::MemoryRows;
 
 /// What is really so.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Truth {
     pub plans: BTreeMap<RunId, Arc<Plan>>,
     pub pools: BTreeMap<Option<String>, u32>,
@@ -136,6 +138,23 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(upstreams::Upstreams),
         Box::new(words::Words),
     ]
+}
+
+/// Those that judge a step by what it shows, and remember nothing of those before.
+pub fn at_any_time() -> Vec<Box<dyn Checker>> {
+    vec![
+        Box::new(blocked_by::BlockedBy),
+        Box::new(budget::Budget),
+        Box::new(fence::Fence),
+        Box::new(order::Order),
+        Box::new(slots::Slots),
+        Box::new(upstreams::Upstreams),
+    ]
+}
+
+/// Those that judge where nothing is left to do, and need no story for it.
+pub fn at_the_end() -> Vec<Box<dyn Checker>> {
+    vec![Box::new(ends::Ends), Box::new(level::Level)]
 }
 
 /// What schedules must keep.

@@ -1,9 +1,11 @@
 //! Seeded worlds under faults: years of a scheduler in a second, each story told by its number.
 //!
 //! `MAINSPRING_WORLDS=10000 cargo test sim` tells more of them; `MAINSPRING_SEED=17` tells one.
+//! `exhaust` takes all ways through small worlds instead.
 
 mod across;
 pub mod batch;
+mod exhaust;
 mod fires;
 mod fires_planted;
 pub mod lives;
