@@ -137,7 +137,7 @@ fn across(count: usize) -> (f64, f64) {
                 }
             });
         }
-        while world.has_ready() {
+        while world.has_ready(NOW) {
             happen(&mut world, &Event::Dispatch);
         }
         let mut spent = Duration::ZERO;
@@ -177,7 +177,7 @@ fn window(count: usize) -> (f64, f64) {
             .collect(),
         ..Known::default()
     });
-    while world.has_ready() {
+    while world.has_ready(NOW) {
         happen(&mut world, &Event::Dispatch);
     }
     let mut each = Vec::with_capacity(count);
@@ -201,7 +201,7 @@ fn fan_in(count: usize) -> (f64, f64) {
     tasks.push(("all", &keys));
     let mut world = world(count as u32);
     happen(&mut world, &run(&plan(1, &tasks), NOW, Date(1)));
-    while world.has_ready() {
+    while world.has_ready(NOW) {
         happen(&mut world, &Event::Dispatch);
     }
     let mut each = Vec::with_capacity(count);

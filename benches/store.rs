@@ -42,7 +42,6 @@ fn task(dag: &str, number: usize) -> TaskDef {
         params: Default::default(),
         param_schema: Vec::new(),
         inputs: Default::default(),
-        produces: Vec::new(),
         map: None,
         injected: vec!["biz_date".into()],
         dependencies: upstream.into_iter().map(Dependency::on_success).collect(),

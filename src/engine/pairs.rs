@@ -81,7 +81,7 @@ fn check_edge(
         return None;
     }
     // What is wrong with a rule is told by whoever reads it first.
-    let when = When::of(&dag.timezone, dag.biz_offset, mine.into_iter()).ok()?;
+    let when = When::of(&dag.timezone, dag.biz_offset, mine).ok()?;
     let always = |schedule: &ScheduleDef| {
         // A schedule that begins or ends in that year is no mistake.
         let rule = TimeRule { start_date: None, end_date: None, ..schedule.rule.clone() };

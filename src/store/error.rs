@@ -154,6 +154,7 @@ pub enum StoreError {
     Other(String),
 }
 
+#[cfg(feature = "sqlite")]
 impl StoreError {
     /// The same, said of something, where it is about one row.
     pub(super) fn of(self, what: &str) -> StoreError {
