@@ -110,8 +110,22 @@ def upstreams(definition: Mapping[str, Any], task: Mapping[str, Any]) -> list[tu
     for edge in task.get("dependencies", []):
         name = edge["upstream"]
         near = name.startswith(prefix) and not edge.get("offset_from") and not edge.get("offset_to")
-        found.append((name[len(prefix) :] if near else name, near and edge["kind"] != "WEAK"))
+        shown = name[len(prefix) :] if near else edge_words(edge)
+        found.append((shown, near and edge["kind"] != "WEAK"))
     return found
+
+
+def edge_words(edge: Mapping[str, Any]) -> str:
+    """An edge to another run: ``ods.orders -1 day``, ``asset rates -6 to 0 days, last``."""
+    name = edge["upstream"]
+    words = f"asset {name[1:]}" if name.startswith("@") else name
+    first, last = edge.get("offset_from", 0), edge.get("offset_to", 0)
+    unit = edge.get("offset_unit", "day")
+    if first != last:
+        words += f" {first} to {last} {unit}s"
+    elif first or unit != "day":
+        words += f" {first} {unit}" + ("" if abs(first) == 1 else "s")
+    return words if edge.get("which", "all") == "all" else f"{words}, {edge['which']}"
 
 
 def _schedules(definition: Mapping[str, Any], settings: Settings) -> list[dict[str, Any]]:

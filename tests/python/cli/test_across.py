@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import mainspring as ms
+import pytest
 from mainspring.cli._load import Checked, across
+from mainspring.cli.show import edge_words
 
 
 def checked(name: str, tasks: dict[str, list[Any]]) -> Checked:
@@ -63,3 +65,16 @@ def test_weak_and_earlier_edges_close_no_circle() -> None:
         {"upstream": "a.t", "kind": "SUCCESS", "offset_from": -1, "offset_to": -1},
     ):
         assert across([checked("a", {"t": ["b.t"]}), checked("b", {"t": [edge]})], whole=True) == []
+
+
+@pytest.mark.parametrize(("edge", "words"), [
+    ({"upstream": "ods.orders"}, "ods.orders"),
+    ({"upstream": "ods.orders", "offset_from": -1, "offset_to": -1}, "ods.orders -1 day"),
+    ({"upstream": "@rates", "offset_from": -6, "offset_to": 0, "which": "last"},
+     "asset rates -6 to 0 days, last"),
+    ({"upstream": "w.a", "offset_from": 0, "offset_to": 0, "offset_unit": "slot"}, "w.a 0 slots"),
+    ({"upstream": "w.a", "offset_from": -2, "offset_to": -2, "offset_unit": "month"},
+     "w.a -2 months"),
+])
+def test_an_edge_to_another_run_is_shown_in_words(edge: dict[str, Any], words: str) -> None:
+    assert edge_words(edge) == words
