@@ -52,6 +52,41 @@ def test_each_end_is_one_clear_outcome_and_the_rest_goes_on(tmp_path, database):
     assert "SIGSEGV" in rows["segfaults"]["error"]
 
 
+def test_exit_codes_and_signals_are_tried_again_where_they_are_named(tmp_path, database):
+    dag = tools.dag_of(tmp_path, """
+        def once(end):
+            if ms.context().attempt == 1:
+                end()
+            return ms.context().attempt
+
+        def again(*codes):
+            return {"retries": 2, "retry_interval": 0, "retry_on": [*codes]}
+
+        with ms.Dag("jobs") as dag:
+            @ms.task(**again("EXIT_3"))
+            def leaves():
+                return once(lambda: os._exit(3))
+
+            @ms.task(**again("EXIT_4"))
+            def leaves_otherwise():
+                return once(lambda: os._exit(3))
+
+            @ms.task(**again("SIGNAL_9"))
+            def is_killed():
+                return once(lambda: os.kill(os.getpid(), 9))
+
+            @ms.task(**again("EXIT_3"))
+            def is_killed_otherwise():
+                return once(lambda: os.kill(os.getpid(), 9))
+
+            leaves(); leaves_otherwise(); is_killed(); is_killed_otherwise()
+    """)
+    run = tools.run(dag)
+    seen = {task.task: (task.state, len(task.attempts)) for task in run.tasks}
+    assert seen == {"leaves": ("SUCCESS", 2), "leaves_otherwise": ("FAILED", 1),
+                    "is_killed": ("SUCCESS", 2), "is_killed_otherwise": ("FAILED", 1)}
+
+
 def test_what_a_handler_changes_of_its_process_is_put_back(tmp_path, database):
     gone = tmp_path / "gone"
     gone.mkdir()
