@@ -10,6 +10,8 @@ from datetime import timedelta
 
 import mainspring as ms
 import pytest
+from mainspring._session import history
+from mainspring._simulated import World
 from mainspring.errors import SpecError
 
 
@@ -40,6 +42,18 @@ def story():
     made = Story()
     made.results = {}
     return made
+
+
+@pytest.fixture(autouse=True)
+def worlds_that_add_up(monkeypatch):
+    """What each world leaves behind is proved, as ``mainspring db verify`` does."""
+    stop = World.stop
+
+    def stop_and_prove(world):
+        stop(world)
+        assert history(world.database).verify() == []
+
+    monkeypatch.setattr(World, "stop", stop_and_prove)
 
 
 def dag(name, story, tasks, schedule="0 2 * * *", zone="UTC", biz_offset=0, **options):

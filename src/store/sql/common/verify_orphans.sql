@@ -28,7 +28,8 @@ WHERE NOT EXISTS (SELECT 1 FROM task_version WHERE task_version.id = task.active
 UNION ALL
 SELECT 'an edge of task version ' || dependency.task_version_id || ' has no upstream'
 FROM dependency
-WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.id = dependency.upstream_task_id)
+WHERE dependency.asset IS NULL
+    AND NOT EXISTS (SELECT 1 FROM task WHERE task.id = dependency.upstream_task_id)
 UNION ALL
 SELECT 'the run ' || run_schedule.run_id || ' of schedule ' || run_schedule.schedule_id || ' is gone'
 FROM run_schedule
