@@ -175,6 +175,17 @@ class Dependency:
         return f"dep({name!r}{said})"
 
 
+def looks(window: tuple[int, int], unit: str | None, which: str | None) -> str:
+    """Where an edge to other runs looks, in words: `` -1 day``, `` -6 to 0 days, last``."""
+    (first, last), unit = window, unit or "day"
+    words = ""
+    if first != last:
+        words = f" {first} to {last} {unit}s"
+    elif first or unit != "day":
+        words = f" {first} {unit}" + ("" if abs(first) == 1 else "s")
+    return words if which in (None, "all") else f"{words}, {which}"
+
+
 def dep(
     upstream: Any,
     *,

@@ -133,14 +133,15 @@ class Node(Edges):
         for item in several(self.task.options.get("depends_on")):
             if hasattr(item, "spec") and not isinstance(item, Edges):
                 item = item.spec()
-                if "asset" in item:
-                    names[f"asset {item['asset']}"] = None
-                    continue
+            where = _looks(item) if isinstance(item, dict) else ""
+            if isinstance(item, dict) and "asset" in item:
+                names[f"asset {item['asset']}{where}"] = None
+                continue
             item = item.get("upstream") if isinstance(item, dict) else item
             name = getattr(item, "name", item)
             if isinstance(name, str):
-                names[name if "." in name or name.startswith("@")
-                      else f"{self.dag.name}.{name}"] = None
+                full = name if "." in name or name.startswith("@") else f"{self.dag.name}.{name}"
+                names[full + where] = None
         return [key.removeprefix(self.dag.name + ".") for key in names]
 
     def __repr__(self) -> str:
@@ -222,3 +223,14 @@ def _join(left: "Any", right: "Any") -> None:
             source.implicit = False
             node.upstream[source.key] = None
         node.dag.touch()
+
+
+def _looks(edge: "dict[str, Any]") -> str:
+    """Where an edge looks, in words; nothing of what is not right, which is told elsewhere."""
+    from mainspring._edge import looks
+
+    offset = edge.get("offset") or 0
+    window = edge.get("window") or (offset, offset)
+    if len(window) != 2 or not all(isinstance(bound, int) for bound in window):
+        return ""
+    return looks((window[0], window[1]), edge.get("unit"), edge.get("which"))

@@ -307,3 +307,17 @@ def test_an_annotation_that_does_not_fit_what_the_run_fills_in():
 def test_an_empty_name_is_a_mistake_and_not_the_functions():
     with pytest.raises(ms.SpecError, match="empty"):
         ms.Dag.from_graph("d", [""]).check()
+
+
+def test_the_table_of_a_dag_says_where_edges_look():
+    with ms.Dag("d") as dag:
+        @ms.task(depends_on=[
+            ms.dep("ods.orders", offset=-1), ms.dep("ods.x", window=(-6, 0), which="last"),
+            ms.asset("rates").ready(offset=ms.months(-2)),
+        ])
+        def c():
+            pass
+
+        c()
+    html = dag._repr_html_()
+    assert "ods.orders -1 day, ods.x -6 to 0 days, last, asset rates -2 months" in html

@@ -117,15 +117,12 @@ def upstreams(definition: Mapping[str, Any], task: Mapping[str, Any]) -> list[tu
 
 def edge_words(edge: Mapping[str, Any]) -> str:
     """An edge to another run: ``ods.orders -1 day``, ``asset rates -6 to 0 days, last``."""
+    from mainspring._edge import looks
+
     name = edge["upstream"]
     words = f"asset {name[1:]}" if name.startswith("@") else name
-    first, last = edge.get("offset_from", 0), edge.get("offset_to", 0)
-    unit = edge.get("offset_unit", "day")
-    if first != last:
-        words += f" {first} to {last} {unit}s"
-    elif first or unit != "day":
-        words += f" {first} {unit}" + ("" if abs(first) == 1 else "s")
-    return words if edge.get("which", "all") == "all" else f"{words}, {edge['which']}"
+    window = (edge.get("offset_from", 0), edge.get("offset_to", 0))
+    return words + looks(window, edge.get("offset_unit"), edge.get("which"))
 
 
 def _schedules(definition: Mapping[str, Any], settings: Settings) -> list[dict[str, Any]]:
