@@ -84,6 +84,8 @@ impl World {
             hands.give(claims);
             waiting.follow(popped);
         }
+        let spared: Vec<TaskRunRef> = rooms.iter().flat_map(Room::spared).collect();
+        admission.victims.retain(|at| !spared.contains(at));
         admission
     }
 }
@@ -113,6 +115,20 @@ impl<'w> Hands<'w> {
 }
 
 impl Room<'_> {
+    /// Those who need not be stopped, because whoever was chosen for a later one frees more than
+    /// that one needs: the highest and oldest first.
+    fn spared(&self) -> Vec<TaskRunRef> {
+        let mut promised = self.promised.unwrap_or(0);
+        let mut spared = Vec::new();
+        for victim in self.chosen.values().rev() {
+            if promised + victim.slots <= self.pool.slots {
+                promised += victim.slots;
+                spared.push(victim.at);
+            }
+        }
+        spared
+    }
+
     /// Keeps slots that will come back for one who waits, and stops whom it takes to have enough.
     /// False where that cannot be had; nobody is stopped in vain.
     fn promise(

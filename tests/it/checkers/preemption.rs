@@ -162,7 +162,13 @@ fn check(
     let (count, held) = served(there_are, stay, waiters);
     for asked in holders.iter().filter(|holder| new.contains(&holder.id)) {
         if served(there_are, stay + asked.slots, waiters).0 >= count {
-            return Err(format!("{} is stopped in vain", asked.id));
+            let held: Vec<_> =
+                holders.iter().map(|h| (h.id, h.slots, h.priority, h.leaving)).collect();
+            let wait: Vec<_> = waiters.iter().map(|w| (w.place, w.slots, w.priority)).collect();
+            return Err(format!(
+                "{} is stopped in vain: of {there_are} {held:?} hold, {wait:?} wait",
+                asked.id
+            ));
         }
         let lower = |h: &&Holder| (h.priority, h.started_at) > (asked.priority, asked.started_at);
         let other = holders.iter().filter(|h| h.willing && h.slots >= asked.slots).find(lower);

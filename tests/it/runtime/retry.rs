@@ -76,9 +76,11 @@ fn an_attempt_that_ignores_its_time_limit_keeps_its_slot() {
     desk.until(run, State::Running, 1);
     desk.advance(10_000);
     // The grace counts from when it was asked to stop, and that is committed first.
-    while folder.store().stored_run(run).unwrap().unwrap().leases[0].stop_reason.is_none() {
-        std::thread::yield_now();
-    }
+    let is_asked = || {
+        let stored = folder.store().stored_run(run).unwrap().unwrap();
+        stored.leases.first().is_some_and(|lease| lease.stop_reason.is_some())
+    };
+    assert!((0..20_000).any(|_| is_asked()), "it is asked to stop");
     desk.advance(2_000);
     desk.until(run, State::RetryWait, 1);
     let attempts = folder.store().attempts(&AttemptFilter::Run(run)).unwrap();
