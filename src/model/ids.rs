@@ -28,6 +28,8 @@ id! {
     RunId;
     /// One task within a run. The task runs that are made with a run have consecutive ids.
     TaskRunId;
+    /// A plan and the runs that it makes.
+    BackfillId;
     /// A scheduler or worker process.
     NodeId;
     /// What a decider decides for; the holder of its lease carries a growing epoch.

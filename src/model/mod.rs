@@ -1,5 +1,6 @@
 //! GROUND: plain data. What a task, a run and an attempt are, and which words we use for them.
 
+mod backfill;
 mod condition;
 mod date;
 mod deadline;
@@ -21,6 +22,10 @@ pub mod spec;
 mod state;
 mod words;
 
+pub use backfill::{
+    BackfillAsk, BackfillOrder, BackfillPlan, BackfillRow, BackfillRunRow, BackfillTask, OnFailure,
+    Only, PlannedRun, TaskSet, Why,
+};
 pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;
 pub use deadline::{Deadline, OnDeadline};
@@ -28,7 +33,9 @@ pub use definition::{
     ASSET, Backoff, Claim, DagDef, Dependency, EdgeKind, GATE, MatchOn, OffsetUnit, OnSkip, PROBE,
     TaskDef, TaskPolicy, Which, task_limit,
 };
-pub use ids::{DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token};
+pub use ids::{
+    BackfillId, DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token,
+};
 pub use instant::Instant;
 pub use mapping::{MOST_ITEMS, Mapping, Over, SHARD_INDEX, SHARD_TOTAL};
 pub use params::{Param, ParamType};
@@ -43,5 +50,5 @@ pub use schedule::{
     Binding, BizOffset, CalendarDef, Fold, Gap, MISSED_WINDOW_MS, Missed, OnClosed, Overlap,
     Period, PeriodKind, ScheduleDef, Skip, SkipReason, Target, TimeRule, TimedKey, variant,
 };
-pub use state::{ARROWS, Outcome, RunState, State, StopReason, Trigger};
+pub use state::{ARROWS, BackfillState, Outcome, RunState, State, StopReason, Trigger};
 pub use words::UnknownWord;

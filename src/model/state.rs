@@ -167,3 +167,26 @@ words! {
         Supersede = "supersede", 5;
     }
 }
+
+words! {
+    /// How a backfill stands.
+    pub enum BackfillState {
+        /// Its runs are made as there is room.
+        Running = "RUNNING", 0;
+        /// No more of its runs are made until somebody lets it go on; what is open goes on.
+        Paused = "PAUSED", 1;
+        /// All its runs have succeeded.
+        Success = "SUCCESS", 2;
+        /// All its runs have ended, and one did otherwise than well.
+        Failed = "FAILED", 3;
+        /// Somebody gave it up.
+        Canceled = "CANCELED", 4;
+    }
+}
+
+impl BackfillState {
+    /// Whether it will not move by itself any more.
+    pub fn is_final(self) -> bool {
+        !matches!(self, BackfillState::Running | BackfillState::Paused)
+    }
+}
