@@ -24,7 +24,7 @@ mod words;
 
 pub use backfill::{
     BackfillAsk, BackfillOrder, BackfillPlan, BackfillRow, BackfillRunRow, BackfillTask, OnFailure,
-    Only, PlannedRun, TaskSet, Why,
+    Only, PlannedRun, TaskSet, Why, backfill_notes,
 };
 pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;
@@ -41,7 +41,7 @@ pub use mapping::{MOST_ITEMS, Mapping, Over, SHARD_INDEX, SHARD_TOTAL};
 pub use params::{Param, ParamType};
 pub use problem::{Problem, SpecError};
 pub use release::{ReleaseAsk, ReleaseKind, ReleaseRow, Share, VersionRow};
-pub use request::{Ask, Decided, RequestRow};
+pub use request::{Ask, Decided, RequestRow, Steer};
 pub use rows::{
     AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, REMOVED,
     RunRow, ScopeLease, TaskRunRow,

@@ -7,17 +7,26 @@ use super::super::run::Run;
 use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef, conditions};
 use super::Refusal;
 use super::draft::Draft;
-use crate::model::{RunId, RunRow, RunState, State, TaskRunId, TimedKey};
+use crate::model::{BackfillId, RunId, RunRow, RunState, State, TaskRunId, TimedKey};
 
 impl Draft<'_> {
     pub(super) fn create(&mut self, new: &NewRun) -> Result<(), Refusal> {
+        self.create_of(new, None).map(|_| ())
+    }
+
+    /// The same for a backfill, if it is made for one; gives the run.
+    pub(super) fn create_of(
+        &mut self,
+        new: &NewRun,
+        backfill: Option<BackfillId>,
+    ) -> Result<RunId, Refusal> {
         let plan = &new.plan;
         let count = plan.tasks.len() as u32;
         if plan.graph.len() != plan.tasks.len() {
             return Err(Refusal::BadPlan(plan.dag.clone()));
         }
         let (run, first) = self.next_ids();
-        let row = self.row_of(new, run, first, count);
+        let row = RunRow { backfill_id: backfill, ..self.row_of(new, run, first, count) };
         if let Some(run) = row.timed_key().and_then(|key| self.timed_run(&key)) {
             let (dag, nominal_at) = (plan.dag.clone(), new.nominal_at);
             return Err(Refusal::RunExists { dag, nominal_at, run });
@@ -51,7 +60,7 @@ impl Draft<'_> {
         }
         // A run without tasks takes no arrow that would make it look at its state.
         self.set_cancel_requested(run, false);
-        Ok(())
+        Ok(run)
     }
 
     /// The ids that the next run of this decision gets.
@@ -94,6 +103,7 @@ impl Draft<'_> {
             first_task_run_id: first,
             task_count,
             schedule_id: new.schedules.first().copied(),
+            backfill_id: None,
         }
     }
 }

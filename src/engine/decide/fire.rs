@@ -9,7 +9,8 @@ use super::super::served::Served;
 use super::super::{NewRun, ScheduleMove};
 use super::draft::Draft;
 use crate::model::{
-    Instant, Missed, Overlap, ScheduleId, Skip, SkipReason, SpecError, TimedKey, Trigger, params,
+    Instant, Missed, Overlap, RunState, ScheduleId, Skip, SkipReason, SpecError, TimedKey, Trigger,
+    params,
 };
 use crate::policy::LATE_MS;
 
@@ -69,6 +70,20 @@ impl Draft<'_> {
                 None if keys.insert(key) => fresh.push(bound),
                 None => {}
             }
+        }
+        let is_filled = |bound: &&Bound| {
+            let tasks = bound.target.task.map(|task| vec![task]).or_else(|| {
+                let plan = served.plan(None, served.when(None).ok()?.of_fire(next.fire).biz_date);
+                Some(plan.ok()?.tasks.iter().map(|task| task.task_id).collect())
+            });
+            let tasks = tasks.unwrap_or_default();
+            let mut open = self.world.open_cells(schedule.dag, &tasks, nominal_at);
+            open.any(|(run, _)| run.row.backfill_id.is_some() && run.row.state == RunState::Running)
+        };
+        if !self.world.fillings.is_empty() && fresh.iter().any(is_filled) {
+            // A backfill computes these very cells at the moment; after that it is this one's turn.
+            to.waiting = true;
+            return None;
         }
         let (live, most) = (self.world.active_runs(schedule.dag), served.max_active_runs);
         let fits = live == 0 || u64::from(live) + fresh.len() as u64 <= u64::from(most);
