@@ -2,6 +2,7 @@
 
 mod arguments;
 mod asker;
+mod backfill;
 mod business;
 mod calendar;
 mod context;
@@ -25,6 +26,8 @@ use pyo3::prelude::*;
 mod _mainspring {
     #[pymodule_export]
     use super::asker::Asker;
+    #[pymodule_export]
+    use super::backfill::{BackfillPlan, plan_backfill};
     #[pymodule_export]
     use super::business::Calendar;
     #[pymodule_export]

@@ -31,7 +31,7 @@ const SIGNAL_POLL: Duration = Duration::from_millis(50);
 /// One process's way to decide: owns the driver thread and the threads that run handlers.
 #[pyclass(frozen, module = "mainspring._mainspring")]
 pub struct Session {
-    core: Core,
+    pub(super) core: Core,
     hosts: Mutex<BTreeMap<RunId, Arc<PythonHost>>>,
     /// Of the clock, where that stands until it is moved.
     hand: Option<Arc<AtomicI64>>,

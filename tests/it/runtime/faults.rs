@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use mainspring::engine::check_definition;
 use mainspring::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
-    RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip, State, TaskId, TaskRunId,
-    TaskVersionId, VersionRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, ReleaseAsk,
+    ReleaseRow, RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip, State, TaskId,
+    TaskRunId, TaskVersionId, VersionRow,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
@@ -87,6 +87,19 @@ impl Store for Spoilt {
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         self.real.dependents(task)
+    }
+
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError> {
+        self.real.past_cells(task, dates, each)
+    }
+
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.real.past_durations(task, limit)
     }
 
     fn declare(
