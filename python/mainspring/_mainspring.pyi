@@ -517,6 +517,36 @@ class Timetable:
     def last_complete(self, now: int) -> tuple[int | None, int] | None: ...
     def warnings(self) -> list[dict[str, str | None]]: ...
 
+@final
+class BackfillPlan:
+    """The plan of a backfill; what is looked at is handed out."""
+
+    @staticmethod
+    def load(text: str) -> BackfillPlan:
+        """Read a plan that was saved; raises SpecError."""
+    def to_json(self) -> str:
+        """All of it, as JSON text."""
+    def head(self) -> dict[str, Any]:
+        """What it is about, without its cells and runs."""
+    @property
+    def hash(self) -> str: ...
+    def runs(self, start: int, stop: int) -> list[tuple[int, int, str, int, int, int]]:
+        """Runs: (number of its set, group, date, instant, interval start, interval end)."""
+    def cells(
+        self, skip: int = 0, limit: int = ..., only: list[str] | None = None
+    ) -> list[tuple[int, str, int | None, str]]:
+        """Cells: (number of its task, date, instant, what is said of it)."""
+    def grids(
+        self,
+    ) -> list[tuple[list[tuple[int | None, str]], list[tuple[int, str]]]]:
+        """Columns as (instant, date), and rows as (number of the task, letters)."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __len__(self) -> int: ...
+
+def plan_backfill(asked: Session | Asker, ask: dict[str, Any]) -> BackfillPlan:
+    """The plan of a backfill; nothing is started or written. Raises SpecError, NotFoundError."""
+
 def check_dag(spec: dict[str, Any]) -> dict[str, Any]:
     """The checked and resolved definition of a dag; raises SpecError with every problem."""
 

@@ -264,9 +264,22 @@ impl World {
         let here = self.runs.values().filter(|run| run.row.backfill_id == Some(id));
         let here: Vec<RunId> = here.map(|run| run.row.id).collect();
         for run in here {
-            if let Some(found) = self.take_run(run) {
-                self.insert(found, None);
+            let count = self.runs.get(&run).map_or(0, |run| run.task_runs.len() as u32);
+            let all = || (0..count).map(|index| TaskRunRef { run, index });
+            for at in all() {
+                let keys = self.keys(at);
+                self.take(at, &keys);
             }
+            let of = self.runs.get(&run).and_then(|run| self.of_backfill(run));
+            if let Some(run) = self.runs.get_mut(&run) {
+                run.filling = of;
+            }
+            self.share_pools(run);
+            for at in all() {
+                let keys = self.keys(at);
+                self.put(at, &keys);
+            }
+            self.stand(run);
         }
         self.refill(id);
     }
@@ -375,7 +388,8 @@ impl World {
     }
 
     /// The pools in which a run has a share of its backfill's.
-    pub(super) fn share_pools(&mut self, run: &Run) {
+    pub(super) fn share_pools(&mut self, run: RunId) {
+        let Some(run) = self.runs.get(&run) else { return };
         let Some(of) = run.filling else { return };
         for task in &run.plan.tasks {
             let pool = task.def.policy.pool.clone();

@@ -8,6 +8,7 @@ mod across_words;
 mod action;
 mod admission;
 mod apply;
+pub mod backfill;
 mod cell;
 mod check;
 mod conditions;

@@ -386,7 +386,6 @@ impl World {
         let mut run = run;
         let id = run.row.id;
         run.filling = self.of_backfill(&run);
-        self.share_pools(&run);
         self.instants.insert((run.row.dag_id, run.row.nominal_at, id));
         self.be_found(&run, left_out);
         if let Some(key) = run.row.timed_key() {
@@ -394,6 +393,7 @@ impl World {
         }
         let count = run.task_runs.len() as u32;
         self.runs.insert(id, run);
+        self.share_pools(id);
         self.recount(id);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
@@ -432,11 +432,6 @@ impl World {
     }
 
     fn remove(&mut self, id: RunId) {
-        self.take_run(id);
-    }
-
-    /// A run is here no more.
-    pub(super) fn take_run(&mut self, id: RunId) -> Option<Run> {
         let count = self.runs.get(&id).map_or(0, |run| run.task_runs.len() as u32);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
@@ -444,8 +439,7 @@ impl World {
             let keys = self.keys(at);
             self.take(at, &keys);
         }
-        let run = self.runs.remove(&id);
-        if let Some(run) = &run {
+        if let Some(run) = self.runs.remove(&id) {
             self.instants.remove(&(run.row.dag_id, run.row.nominal_at, id));
             if let Some(key) = run.row.timed_key().filter(|key| self.timed.get(key) == Some(&id)) {
                 self.timed.remove(&key);
@@ -454,7 +448,6 @@ impl World {
                 self.one_less(run.row.dag_id);
             }
         }
-        run.map(|run| Run { counted: false, ..run })
     }
 
     /// Changes a task run and with it its places in queue, timers and pools. None where there

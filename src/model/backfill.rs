@@ -16,9 +16,10 @@ use super::{BackfillId, BackfillState, Date, Instant, RunId, ScopeId, TaskId, Ta
 words! {
     /// Which cells of its range a backfill computes.
     pub enum Only {
-        /// Those that never ended, and of which nothing is open.
+        /// Those that nobody has computed: without a task run, or with one that was canceled or
+        /// BLOCKED before it began.
         Missing = "missing", 0;
-        /// Those whose newest task run ended otherwise than well.
+        /// Those whose newest task run ended otherwise than well: FAILED, TIMEOUT, CANCELED, BLOCKED.
         Failed = "failed", 1;
         /// Those that succeeded with an older definition, or before an upstream of theirs did.
         Stale = "stale", 2;
@@ -88,6 +89,27 @@ impl Why {
     pub fn is_in(self) -> bool {
         self.code() < 16
     }
+
+    /// The letter that stands for it in a grid: a large one for what is computed.
+    pub const fn letter(self) -> char {
+        match self {
+            Why::Missing => 'M',
+            Why::Failed => 'F',
+            Why::StaleVersion => 'V',
+            Why::StaleUpstream => 'O',
+            Why::Forced => 'R',
+            Why::Downstream => 'D',
+            Why::Upstream => 'U',
+            Why::Succeeded => 's',
+            Why::Running => 'r',
+            Why::InBackfill => 'b',
+            Why::BeforeStart => 'e',
+            Why::NotExpected => '-',
+            Why::Future => 'f',
+            Why::Disabled => 'x',
+            Why::NotAsked => 'n',
+        }
+    }
 }
 
 /// What is asked for; the plan answers it.
@@ -104,6 +126,9 @@ pub struct BackfillAsk {
     pub to: Date,
     /// Which cells.
     pub only: Only,
+    /// And those of these kinds too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Only>,
     /// In which order.
     pub order: BackfillOrder,
     /// At most so many of its runs are open at once.
@@ -128,6 +153,14 @@ pub struct BackfillAsk {
     pub priority: u8,
     /// Of each pool, at most so many percent of the slots, rounded up, are held by it.
     pub share: u8,
+}
+
+impl BackfillAsk {
+    /// Whether cells of a kind are asked for.
+    pub fn asks(&self, only: Only) -> bool {
+        let mut kinds = self.also.iter().chain([&self.only]);
+        kinds.any(|each| *each == only || *each == Only::All)
+    }
 }
 
 /// A task of a plan.
@@ -188,6 +221,7 @@ impl BackfillPlan {
             from: Date(0),
             to: Date(0),
             only: Only::All,
+            also: Vec::new(),
             order: BackfillOrder::Asc,
             max_active: 1,
             upstream: false,

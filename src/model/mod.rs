@@ -13,6 +13,8 @@ mod json;
 pub mod key;
 mod mapping;
 pub mod params;
+mod past;
+mod planned;
 mod problem;
 mod release;
 mod request;
@@ -39,6 +41,8 @@ pub use ids::{
 pub use instant::Instant;
 pub use mapping::{MOST_ITEMS, Mapping, Over, SHARD_INDEX, SHARD_TOTAL};
 pub use params::{Param, ParamType};
+pub use past::PastCell;
+pub use planned::{Column, Conflict, Estimate, Grid, Planned, Row};
 pub use problem::{Problem, SpecError};
 pub use release::{ReleaseAsk, ReleaseKind, ReleaseRow, Share, VersionRow};
 pub use request::{Ask, Decided, RequestRow, Steer};

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::faces::{AttemptFace, EntryFace, RunFace, task_runs};
 use super::{errors, values};
-use crate::model::{Date, RunId, SpecError, TaskRunId};
+use crate::model::{Date, NodeRow, RunId, SpecError, TaskRunId};
 use crate::runtime::{Clock, Files, host_name, is_alive};
 use crate::store::{
     AttemptFilter, RunFilter, RunSummary, SqlValue, SqliteOptions, SqliteStore, Store, StoreError,
@@ -26,7 +26,7 @@ pub struct History {
 
 impl History {
     /// Asks the store without holding the interpreter.
-    fn ask<T: Send>(
+    pub(super) fn ask<T: Send>(
         &self,
         py: Python<'_>,
         question: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError> + Send,
@@ -36,6 +36,11 @@ impl History {
             question(&mut store)
         })
         .map_err(errors::store)
+    }
+
+    /// Whether a process lives.
+    pub(super) fn is_alive(&self, node: &NodeRow) -> bool {
+        is_alive(&self.files, node, &self.host, self.clock.now())
     }
 
     fn face(&self, summary: RunSummary) -> RunFace {

@@ -8,11 +8,12 @@ use crossbeam_channel::bounded;
 use super::driver::{Backfilled, Begin, Message, Take};
 use super::executor::HandlerHost;
 use super::node::is_alive;
+use super::planning;
 use super::refusal::SessionError;
 use super::session::{Session, lock};
 use super::watch::BackfillWatch;
 use crate::engine::{Plan, PlannedTask};
-use crate::model::{BackfillId, BackfillPlan, Problem, SpecError, Steer, params};
+use crate::model::{BackfillId, BackfillPlan, Instant, Problem, SpecError, Steer, params};
 use crate::store::{
     BackfillStore as _, CommitError, InTheWay, RegisteredDag, Store, StoredBackfill,
 };
@@ -57,6 +58,15 @@ impl Session {
         let taken = answer.recv().map_err(|_| SessionError::Closed)??;
         self.followed(taken);
         Ok(())
+    }
+
+    /// Refuses a plan that would be another one now, and says what has changed.
+    ///
+    /// # Errors
+    /// `Refused`; what planning it anew says.
+    pub fn refuse_old_plan(&self, plan: &BackfillPlan) -> Result<(), SessionError> {
+        let now = self.now();
+        refuse_old(&mut *lock(&self.store), plan, now)
     }
 
     fn followed(&self, (id, watch): Backfilled) -> BackfillId {
@@ -187,4 +197,71 @@ fn check_params(plan: &BackfillPlan, plans: &[Arc<Plan>]) -> Result<(), SessionE
         problems.retain(is_new);
     }
     if problems.is_empty() { Ok(()) } else { Err(SpecError(problems).into()) }
+}
+
+/// Refuses a plan that would be another one now, and says what has changed.
+pub(super) fn refuse_old(
+    store: &mut dyn Store,
+    plan: &BackfillPlan,
+    now: Instant,
+) -> Result<(), SessionError> {
+    if let Some(InTheWay::Applied(id)) = store.in_the_way(plan)? {
+        return Err(SessionError::Refused(refusal(&InTheWay::Applied(id))));
+    }
+    let newer = planning::plan(store, &plan.ask, now)?.plan;
+    if newer.hash == plan.hash {
+        return Ok(());
+    }
+    Err(SessionError::Refused(format!(
+        "the plan is not what it would be now: {}\n  hint: plan it anew and look at it; nothing was \
+         started",
+        difference(plan, &newer)
+    )))
+}
+
+/// What has changed from one plan to a later one, in a few words.
+fn difference(old: &BackfillPlan, new: &BackfillPlan) -> String {
+    const NAMED: usize = 5;
+    let cells = |plan: &BackfillPlan| -> BTreeSet<(String, String)> {
+        let runs = plan.runs.iter().filter_map(|run| Some((run, plan.sets.get(run.set as usize)?)));
+        let cells = runs.flat_map(|(run, set)| {
+            let tasks = set.tasks.iter().filter_map(|task| plan.tasks.get(*task as usize));
+            tasks.map(|task| (format!("{}.{}", task.dag, task.name), run.biz_date.to_string()))
+        });
+        cells.collect()
+    };
+    let named = |cells: Vec<&(String, String)>| {
+        let first: Vec<String> =
+            cells.iter().take(NAMED).map(|(task, date)| format!("{task} for {date}")).collect();
+        let more = cells.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", first.join(", "))
+    };
+    let (before, after) = (cells(old), cells(new));
+    let (gone, come): (Vec<_>, Vec<_>) =
+        (before.difference(&after).collect(), after.difference(&before).collect());
+    let mut parts = Vec::new();
+    if !gone.is_empty() {
+        parts.push(format!("it would not compute {}", named(gone)));
+    }
+    if !come.is_empty() {
+        parts.push(format!("it would compute {} too", named(come)));
+    }
+    let version = |task: &&crate::model::BackfillTask| {
+        let known = new.tasks.iter().find(|other| other.task_id == task.task_id);
+        known.is_some_and(|known| known.version_id != task.version_id)
+    };
+    let edited: Vec<String> = old
+        .tasks
+        .iter()
+        .filter(version)
+        .map(|task| format!("{}.{}", task.dag, task.name))
+        .collect();
+    if !edited.is_empty() {
+        parts.push(format!("{} has another version", edited.join(", ")));
+    }
+    if parts.is_empty() {
+        parts.push("some of its cells were computed, or their reasons have changed".to_owned());
+    }
+    parts.join("; ")
 }

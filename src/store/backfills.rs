@@ -95,6 +95,9 @@ pub trait BackfillStore {
     /// The open backfills of a scope, oldest first.
     fn open_backfills(&mut self, scope: ScopeId) -> Result<Vec<BackfillId>, StoreError>;
 
+    /// The cells that open backfills have: those whose runs are to be made or are open.
+    fn held_cells(&mut self) -> Result<BTreeMap<(TaskId, Instant), BackfillId>, StoreError>;
+
     /// What keeps a plan from being applied, if anything does.
     fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError>;
 
@@ -123,23 +126,28 @@ fn cells<'p>(
     })
 }
 
-/// The first cell of a plan that an open backfill has too: one of whose run is to be made or open.
-pub(super) fn overlap(plan: &BackfillPlan, other: &StoredBackfill) -> Option<InTheWay> {
-    let theirs = other.places.iter().filter(|(place, state)| match place.run_id {
-        None => place.note.is_none(),
+/// The cells that a backfill has: those whose runs are to be made or are open.
+pub(super) fn held(known: &StoredBackfill) -> impl Iterator<Item = (TaskId, Instant)> + '_ {
+    let plan = &known.row.plan;
+    let mine = known.places.iter().filter(|(place, state)| match place.run_id {
+        None => place.note.is_none() && known.row.finished_at.is_none(),
         Some(_) => *state == Some(RunState::Running),
     });
-    let of = &other.row.plan;
-    let id = |plan: &BackfillPlan, task: u32| plan.tasks.get(task as usize).map(|t| t.task_id);
-    let theirs: BTreeSet<(Instant, TaskId)> = cells(of, theirs.map(|(place, _)| place.ordinal))
-        .filter_map(|(at, task, _)| Some((at, id(of, task)?)))
-        .collect();
+    let of_task = |task: u32| plan.tasks.get(task as usize).map(|task| task.task_id);
+    cells(plan, mine.map(|(place, _)| place.ordinal))
+        .filter_map(move |(at, task, _)| Some((of_task(task)?, at)))
+}
+
+/// The first cell of a plan that an open backfill has too: one of whose run is to be made or open.
+pub(super) fn overlap(plan: &BackfillPlan, other: &StoredBackfill) -> Option<InTheWay> {
+    let id = |task: u32| plan.tasks.get(task as usize).map(|task| task.task_id);
+    let theirs: BTreeSet<(TaskId, Instant)> = held(other).collect();
     if theirs.is_empty() {
         return None;
     }
     let all = 0..plan.runs.len() as u32;
     let found = cells(plan, all)
-        .find(|(at, task, _)| id(plan, *task).is_some_and(|task| theirs.contains(&(*at, task))));
+        .find(|(at, task, _)| id(*task).is_some_and(|task| theirs.contains(&(task, *at))));
     found.map(|(_, task, biz_date)| InTheWay::Overlaps {
         backfill: other.row.id,
         task: plan

@@ -34,9 +34,9 @@ pub use query::{
 pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
 
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, Period, ReleaseAsk, ReleaseRow,
-    RequestRow, RunId, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share, Skip, SkipReason,
-    Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, Period, ReleaseAsk,
+    ReleaseRow, RequestRow, RunId, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share, Skip,
+    SkipReason, Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
 
 /// A dag as it is registered: the active version of each of its tasks.
@@ -359,6 +359,19 @@ pub trait Store: Send + BackfillStore {
     /// The edges of active versions to a task, or to an asset that it makes ready; WEAK ones left
     /// out.
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError>;
+
+    /// What became of a task for some business dates, both ends included, in any order; see
+    /// [`PastCell`].
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError>;
+
+    /// How long the newest attempts of a task took that succeeded, in milliseconds, by the instants
+    /// of their runs, at most so many.
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError>;
 
     /// Somebody outside says that an asset is ready for a business date. Returned is whether that
     /// was not known before.

@@ -74,6 +74,8 @@ texts! {
     NODE_READ = "common/node_read";
     NODE_STOP = "common/node_stop";
     OUTBOX_ONCE = "common/outbox_once";
+    PAST_DURATIONS = "common/past_durations";
+    PAST_OF_TASK = "common/past_of_task";
     PERIOD_AHEAD = "common/period_ahead";
     PERIOD_CLOSE = "common/period_close";
     PERIOD_INSERT = "common/period_insert";

@@ -17,7 +17,7 @@ use crate::model::{
 };
 
 /// The code of what an older run had BLOCKED of a cell that a backfill computes.
-const SUPERSEDED: &str = Outcome::Superseded.as_str();
+pub(super) const SUPERSEDED: &str = Outcome::Superseded.as_str();
 
 /// At most so many runs are made in one decision.
 const MOST: u32 = 256;
@@ -101,14 +101,6 @@ impl Draft<'_> {
                 self.out.filled.push(note(backfill_notes::REFUSED));
                 return false;
             }
-        }
-        // What is blocked there in an older run would go on by itself one day, beside this one.
-        let older: Vec<_> = world
-            .open_cells(of.dag_id, &tasks, planned.nominal_at)
-            .map(|(run, open)| (run.row.id, open))
-            .collect();
-        for (run, open) in older {
-            self.cancel_all(run, open, None, SUPERSEDED);
         }
         true
     }

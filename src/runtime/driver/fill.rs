@@ -13,7 +13,7 @@ use crate::model::{
     BackfillId, BackfillPlan, Instant, RequestRow, RunId, RunRow, RunState, Steer, TaskRunId,
 };
 use crate::runtime::executor::{HandlerHost, Input};
-use crate::runtime::filling::{refusal, sets_of};
+use crate::runtime::filling::{refusal, refuse_old, sets_of};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::turn::Turn;
 use crate::runtime::watch::BackfillWatch;
@@ -96,6 +96,7 @@ impl Driver {
         for set in &plan.sets {
             self.serving.cached(&set.dag)?;
         }
+        refuse_old(&mut *self.store, &plan, now)?;
         let plans = sets_of(&mut *self.store, &plan)?;
         let by = request.requested_by.clone();
         let id = self.begin(&Arc::new(plan), &plans, &BTreeMap::new(), by, turn, now)?;

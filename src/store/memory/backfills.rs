@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::commit::conflict;
 use super::{Data, MemoryStore, next};
 use crate::model::{
-    BackfillId, BackfillPlan, BackfillRunRow, RunId, RunState, ScopeId, ScopeLease, TaskRunRow,
+    BackfillId, BackfillPlan, BackfillRunRow, Instant, RunId, RunState, ScopeId, ScopeLease,
+    TaskId, TaskRunRow,
 };
-use crate::store::backfills::{MadeRun, overlap};
+use crate::store::backfills::{MadeRun, held, overlap};
 use crate::store::verify::{Findings, check_backfills};
 use crate::store::{
     BackfillCell, BackfillStore, BackfillSummary, Batch, Changed, CommitError, InTheWay,
@@ -57,6 +58,14 @@ impl BackfillStore for MemoryStore {
         let rows = data.backfills.values().map(|(row, _)| row);
         let open = rows.filter(|row| row.scope_id == scope && row.finished_at.is_none());
         Ok(open.map(|row| row.id).collect())
+    }
+
+    fn held_cells(&mut self) -> Result<BTreeMap<(TaskId, Instant), BackfillId>, StoreError> {
+        let data = self.lock();
+        let ids = data.backfills.iter().filter(|(_, (row, _))| row.finished_at.is_none());
+        let open: Vec<StoredBackfill> =
+            ids.filter_map(|(id, _)| data.stored_backfill(*id)).collect();
+        Ok(open.iter().flat_map(|b| held(b).map(|cell| (cell, b.row.id))).collect())
     }
 
     fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError> {

@@ -4,6 +4,7 @@
 
 mod backfills;
 mod commit;
+mod past;
 mod read;
 mod register;
 mod releases;
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::model::{
     Ask, AttemptRow, BackfillId, BackfillRow, BackfillRunRow, DagDef, DagId, Date, Instant,
-    LeaseRow, NodeId, NodeRow, Period, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunRow,
+    LeaseRow, NodeId, NodeRow, PastCell, Period, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunRow,
     ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId, TaskRunId, TaskRunRow,
     TaskVersionId, VersionRow,
 };
@@ -523,6 +524,20 @@ impl Store for MemoryStore {
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         Ok(self.lock().dependents(task))
+    }
+
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError> {
+        self.lock().past_cells(task, dates, each);
+        Ok(())
+    }
+
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError> {
+        Ok(self.lock().past_durations(task, limit))
     }
 
     fn declare(

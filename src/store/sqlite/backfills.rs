@@ -12,7 +12,7 @@ use crate::model::{
     BackfillId, BackfillPlan, BackfillRow, BackfillRunRow, Instant, RunId, ScopeId, ScopeLease,
     TaskId, TaskRunId,
 };
-use crate::store::backfills::{MadeRun, overlap};
+use crate::store::backfills::{MadeRun, held, overlap};
 use crate::store::definition::to_json;
 use crate::store::{
     BackfillCell, BackfillStore, BackfillSummary, Batch, Changed, CommitError, InTheWay,
@@ -43,6 +43,13 @@ impl BackfillStore for SqliteStore {
             let mut select = conn.prepare_cached(texts::BACKFILL_OF_SCOPE)?;
             let ids = select.query_map([scope.0], |row| row.get(0).map(BackfillId))?;
             Ok(ids.collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn held_cells(&mut self) -> Result<BTreeMap<(TaskId, Instant), BackfillId>, StoreError> {
+        self.read(|conn| {
+            let open = open(conn)?;
+            Ok(open.iter().flat_map(|b| held(b).map(|cell| (cell, b.row.id))).collect())
         })
     }
 
@@ -166,15 +173,18 @@ fn in_the_way(conn: &Connection, plan: &BackfillPlan) -> Found<Option<InTheWay>>
     if let Some(id) = applied {
         return Ok(Some(InTheWay::Applied(BackfillId(id))));
     }
+    Ok(open(conn)?.iter().find_map(|other| overlap(plan, other)))
+}
+
+/// All backfills that are open.
+fn open(conn: &Connection) -> Found<Vec<StoredBackfill>> {
     let mut select = conn.prepare_cached(texts::BACKFILL_OPEN)?;
-    let open: Vec<i64> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    for id in open {
-        let Some(other) = stored(conn, BackfillId(id))? else { continue };
-        if let Some(found) = overlap(plan, &other) {
-            return Ok(Some(found));
-        }
+    let ids: Vec<i64> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(stored(conn, BackfillId(id))?);
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// Backfills that begin.

@@ -10,6 +10,7 @@ mod commit;
 mod errors;
 mod migrate;
 mod open;
+mod past;
 mod read;
 mod register;
 mod register_rows;
@@ -42,9 +43,9 @@ use super::{
     StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation, texts,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
-    RequestRow, RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskId, TaskRunId, TaskVersionId,
-    VersionRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, ReleaseAsk,
+    ReleaseRow, RequestRow, RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskId, TaskRunId,
+    TaskVersionId, VersionRow,
 };
 
 /// A store in a SQLite file. Used by one thread; another thread opens its own.
@@ -407,6 +408,19 @@ impl Store for SqliteStore {
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         self.read(|conn| upstreams::dependents(conn, task))
+    }
+
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError> {
+        self.read(|conn| past::cells(conn, task, dates, each))
+    }
+
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.read(|conn| past::durations(conn, task, limit))
     }
 
     fn declare(

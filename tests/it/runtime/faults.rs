@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use mainspring::engine::check_definition;
 use mainspring::model::{
     Ask, AttemptRow, BackfillId, BackfillPlan, DagDef, DagId, Date, Instant, NodeId, NodeRow,
-    ReleaseAsk, ReleaseRow, RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip,
-    State, TaskId, TaskRunId, TaskVersionId, VersionRow,
+    PastCell, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease,
+    Skip, State, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
@@ -73,6 +73,10 @@ impl BackfillStore for Spoilt {
         self.real.open_backfills(scope)
     }
 
+    fn held_cells(&mut self) -> Result<BTreeMap<(TaskId, Instant), BackfillId>, StoreError> {
+        self.real.held_cells()
+    }
+
     fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError> {
         self.real.in_the_way(plan)
     }
@@ -123,6 +127,19 @@ impl Store for Spoilt {
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         self.real.dependents(task)
+    }
+
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError> {
+        self.real.past_cells(task, dates, each)
+    }
+
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.real.past_durations(task, limit)
     }
 
     fn declare(

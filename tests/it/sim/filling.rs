@@ -14,8 +14,8 @@ use mainspring::engine::{
 use mainspring::model::{
     AttemptRecord, BackfillAsk, BackfillId, BackfillOrder, BackfillPlan, BackfillState,
     BackfillTask, DagId, Date, Dependency, Instant, NodeId, OnFailure, Only, Outcome, PlannedRun,
-    RunId, RunState, Steer, TaskDef, TaskId, TaskRunRow, TaskSet, TaskVersionId, Token, Trigger,
-    backfill_notes,
+    RunId, RunState, State, Steer, TaskDef, TaskId, TaskRunRow, TaskSet, TaskVersionId, Token,
+    Trigger, backfill_notes,
 };
 
 use super::rng::Rng;
@@ -157,11 +157,6 @@ impl Tale {
         tale.elsewhere.clear();
         tale.reload()?;
         // What edges look at outside of the plans comes at last, and nothing fails any more.
-        for day in 0..DAYS {
-            for dag in 0..tale.shapes.len() {
-                tale.make(dag, day, true)?;
-            }
-        }
         let paused = |tale: &Tale| -> Vec<BackfillId> {
             let all = tale.rows.backfills.values();
             let paused = all.filter(|known| known.row.state == BackfillState::Paused);
@@ -170,7 +165,14 @@ impl Tale {
         for backfill in paused(&tale) {
             tale.steer(backfill, Steer::Resume)?;
         }
-        tale.finish()?;
+        for _ in 0..3 {
+            for day in 0..DAYS {
+                for dag in 0..tale.shapes.len() {
+                    tale.make(dag, day, true)?;
+                }
+            }
+            tale.finish()?;
+        }
         let Tale { world, rows, truth, .. } = &tale;
         tale.checker.end(world, rows, truth)?;
         for known in tale.rows.backfills.values() {
@@ -260,11 +262,34 @@ impl Tale {
             stored.row.dag_id == DagId(dag as i64) && stored.row.nominal_at == nominal_at
         });
         // A fire waits while a backfill computes its cells, and comes once.
-        let known = of_cell.any(|stored| stored.row.timed || stored.row.finished_at.is_none());
+        let world = &self.world;
+        let known = of_cell.any(|stored| {
+            let filled = stored.row.backfill_id.is_some() && stored.row.finished_at.is_none();
+            let run = world.run(stored.row.id).filter(|_| filled);
+            let moves = [State::Ready, State::Running, State::RetryWait];
+            stored.row.timed
+                || run.is_some_and(|run| moves.iter().any(|state| run.count(*state) > 0))
+        });
         if known {
             return Ok(());
         }
-        let mut new = new_run(&shape.plan);
+        // What only waits gives way to a fire, which may be what it waits for.
+        let of_cell = self.rows.runs.values().filter(|stored| {
+            stored.row.dag_id == DagId(dag as i64)
+                && stored.row.nominal_at == nominal_at
+                && stored.row.backfill_id.is_some()
+                && stored.row.finished_at.is_none()
+        });
+        let waiting: Vec<RunId> = of_cell.map(|stored| stored.row.id).collect();
+        let plan = Arc::clone(&shape.plan);
+        for run in waiting {
+            self.happen(Event::Cancel { run, only: None, grace_ms: Some(0) })?;
+            // Its commit may have been refused.
+            if self.rows.runs[&run].row.finished_at.is_none() {
+                return Ok(());
+            }
+        }
+        let mut new = new_run(&plan);
         new.nominal_at = nominal_at;
         new.biz_date = Date(100 + day);
         new.timed = true;
@@ -382,7 +407,9 @@ impl Tale {
 
     /// The store refuses a plan of which an open backfill has a cell.
     fn overlaps(&self, plan: &BackfillPlan) -> bool {
-        let open = |id: &&BackfillId| !self.rows.backfills[*id].row.state.is_final();
+        let open = |id: &&BackfillId| {
+            self.rows.backfills.get(*id).is_some_and(|known| !known.row.state.is_final())
+        };
         let mut cells = BTreeSet::new();
         for id in self.truth.plans.keys().filter(open) {
             let known = &self.rows.backfills[id];
@@ -421,7 +448,7 @@ impl Tale {
             known.places.iter().zip(&plan.runs).filter_map(left).collect();
         self.truth.plans.iter().any(|(id, plan)| {
             *id != backfill
-                && !self.rows.backfills[id].row.state.is_final()
+                && self.rows.backfills.get(id).is_some_and(|known| !known.row.state.is_final())
                 && plan.runs.iter().any(|run| mine.contains(&run.nominal_at))
         })
     }
@@ -534,9 +561,11 @@ impl Tale {
         self.hash = self.hash.wrapping_mul(31).wrapping_add(self.world.runs().count() as u64);
         let Ok(mut decision) = decide(&self.world, &event, self.now) else { return Ok(()) };
         // The commit finds that others run a cell: the world is read anew, and knows that.
+        let mut known = Vec::new();
         while let Some(open) = self.is_open_elsewhere(&decision) {
             self.world = self.reread();
-            for (task, at) in open {
+            known.extend(open);
+            for (task, at) in known.iter().copied() {
                 self.world.know_open(task, at);
             }
             match decide(&self.world, &event, self.now) {

@@ -5,6 +5,7 @@ mod fires;
 mod guards;
 mod items;
 mod limits;
+mod past;
 mod processes;
 mod registers;
 mod releases;
@@ -65,6 +66,7 @@ suite! {
     limits::a_pool_may_age,
     limits::a_deadline_is_noted_and_told_once,
     limits::runs_that_wait_for_time_alone_are_found,
+    past::what_became_of_cells_is_told,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
     processes::one_node_at_a_time_leads,
