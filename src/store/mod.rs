@@ -6,6 +6,8 @@
 mod batch;
 mod definition;
 mod error;
+#[cfg(feature = "sqlite")]
+mod history;
 mod memory;
 mod query;
 mod release;
@@ -22,6 +24,8 @@ pub use batch::{
     Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed, Watermark,
 };
 pub use error::{Changed, CommitError, StoreError};
+#[cfg(feature = "sqlite")]
+pub use history::{Column, HistoryAsk, HistoryCell, Kind, Level, Names, TakeHistory, known_words};
 pub use memory::MemoryStore;
 pub use query::{
     AttemptFilter, DependentEdge, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,

@@ -7,6 +7,7 @@
 
 mod commit;
 mod errors;
+mod history;
 mod migrate;
 mod open;
 mod read;
