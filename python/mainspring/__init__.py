@@ -17,6 +17,7 @@ them and remembers what happened.
 3
 """
 
+from mainspring._arrow import History, history
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
@@ -71,6 +72,7 @@ __all__ = [
     "Dependency",
     "Fail",
     "HandlerError",
+    "History",
     "MainspringError",
     "Node",
     "NotFoundError",
@@ -102,6 +104,7 @@ __all__ = [
     "enable",
     "every",
     "gate",
+    "history",
     "limit",
     "months",
     "noop",

@@ -7,6 +7,8 @@ mod backfills;
 mod batch;
 mod definition;
 mod error;
+#[cfg(feature = "sqlite")]
+mod history;
 mod memory;
 mod query;
 mod release;
@@ -25,6 +27,8 @@ pub use batch::{
     Watermark,
 };
 pub use error::{Changed, CommitError, StoreError};
+#[cfg(feature = "sqlite")]
+pub use history::{Column, HistoryAsk, HistoryCell, Kind, Level, Names, TakeHistory, known_words};
 pub use memory::MemoryStore;
 pub use query::{
     AttemptFilter, DependentEdge, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,

@@ -8,6 +8,7 @@
 mod backfills;
 mod commit;
 mod errors;
+mod history;
 mod migrate;
 mod open;
 mod past;
