@@ -32,19 +32,20 @@ MOST_TITLES = 4_000
 FEW = 14
 """Columns that have room for a month and a day."""
 
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+QUIET = ("ok", "off")
+"""Tones of what nobody looks for."""
 
 CSS = (
     ".ms-view table.ms-g{border-collapse:separate;border-spacing:2px;margin:0;table-layout:auto;"
     "border:0;background:transparent;color:inherit;font-size:12px;width:auto}"
-    ".ms-view .ms-g tr:nth-child(n){background:transparent;border:0}"
+    ".ms-view table.ms-g tr:nth-child(n){background:transparent;border:0}"
     ".ms-view .ms-g td,.ms-view .ms-g th{padding:0;border:0;white-space:nowrap;max-width:none;"
     "vertical-align:middle}"
     ".ms-view .ms-g td{min-width:18px;height:18px;border-radius:3px;text-align:center;"
     "font:600 11px/18px ui-monospace,Menlo,Consolas,monospace;cursor:default}"
-    ".ms-view .ms-g td.m-off{font-weight:400}"
+    ".ms-view .ms-g td.m-off{font-weight:400}.ms-view .ms-sum td{padding:0 3px}"
     ".ms-view .ms-g thead th{color:var(--m-dim);font-weight:400;text-align:center;font-size:11px;"
-    "line-height:15px;background:var(--m-bg);border-radius:3px}"
+    "line-height:15px;background:var(--m-bg);border-radius:3px;padding:0 1px}"
     ".ms-view .ms-g thead th.m-month{text-align:left;max-width:0;overflow:visible;"
     "border-left:1px solid var(--m-line);border-radius:0;padding-left:3px}"
     ".ms-view .ms-g thead th.m-we{background:var(--m-soft);color:var(--m-fg)}"
@@ -101,8 +102,8 @@ def grid_body(made: Shape, *, title: str = "", legend: bool = True,
     parts = [title_html(title)]
     if made.rows and made.columns:
         wide = len(made.columns) <= FEW and made.unit == "date"
-        parts.append('<div class="m-scroll"><table class="ms-g'
-                     f'{" ms-wide" if wide else ""}"><thead>')
+        kind = " ms-wide" if wide else " ms-sum" if made.unit != "date" else ""
+        parts.append(f'<div class="m-scroll"><table class="ms-g{kind}"><thead>')
         parts += _head(made.columns, made.unit, wide)
         parts.append("</thead><tbody>")
         parts += _body(made)
@@ -187,8 +188,9 @@ def _cell(cell: "Shown | None", label: str, titled: bool) -> str:
     state, title, number = cell
     text = title or (f"{label} {state}" if titled else "")
     said = f' title="{escape(clip(text, 200))}"' if text else ""
-    more = str(number) if number > 1 else ""
-    return f'<td class="m-{tone(state)}"{said}>{letter(state)}{more}</td>'
+    look = tone(state)
+    more = str(number) if number and look not in QUIET else ""  # what is good needs no number
+    return f'<td class="m-{look}"{said}>{letter(state)}{more}</td>'
 
 
 def grid_text(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Row", "Shape", "Shown", "shape"]
 
-MOST_SHOWN = 12_000
+MOST_SHOWN = 6_000
 """Cells that are shown one by one, whatever the numbers of rows and columns."""
 
 UNITS = ("week", "month", "year")
@@ -48,11 +48,12 @@ class Row(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """One cell, or several together: then the worst state of them and how many have it."""
+    """One cell, or several together with the worst state of them."""
 
     state: str
     title: str
-    number: int = 1
+    number: int = 0
+    """How many of several cells have the state; 0 for a cell by itself."""
 
 
 class Shape(NamedTuple):

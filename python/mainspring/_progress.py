@@ -49,7 +49,7 @@ class Snapshot(NamedTuple):
     note : str
         What else is to be said, such as what it waits for.
     html : str
-        Shown in a notebook instead of a grid.
+        Shown in a notebook instead of a grid: the picture of a dag.
     """
 
     counts: "Mapping[str, int]"

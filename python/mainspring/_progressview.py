@@ -4,6 +4,7 @@ from html import escape
 
 from mainspring._grid import CSS, MOST_COLUMNS, MOST_ROWS, grid_body
 from mainspring._gridshape import shape
+from mainspring._picture import CSS as PICTURE_CSS
 from mainspring._states import by_rank, letter, tone
 from mainspring._theme import frame, legend_html, note_html, title_html
 
@@ -38,7 +39,7 @@ def progress_html(title: str, found: "Snapshot", total: int, text: str, note: st
         parts += grid_body(made, legend=False)
     parts.append(legend_html({state: n for state, n in found.counts.items() if n}))
     parts.append(note_html(note[:400]))
-    return frame(parts, BAR_CSS + (CSS if found.rows else ""))
+    return frame(parts, BAR_CSS + (PICTURE_CSS if found.html else CSS if found.rows else ""))
 
 
 def bar_html(counts: "Mapping[str, int]", total: int) -> str:

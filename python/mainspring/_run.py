@@ -1,7 +1,7 @@
 """``Run``: one run of a dag, as the database remembers it."""
 
 from mainspring._session import history, opened, session
-from mainspring._table import MOST_ROWS, html_table, shown_duration, text_table
+from mainspring._table import MOST_ROWS, shown_duration, text_table
 from mainspring._taskrun import Attempt, TaskRun
 from mainspring._time import day, instant, span
 from mainspring.errors import HandlerError, NotFoundError
@@ -352,14 +352,17 @@ class Run:
         return (f"run {self.id} of {row['dag']} for {row['biz_date']}: {row['state']} "
                 f"in {shown_duration(self.duration)}{''.join(bad)}")
 
-    def _cells(self) -> "list[list[str]]":
+    def _looked_for(self) -> "list[TaskRun]":
         tasks = self.tasks
         if len(tasks) > MOST_ROWS:  # what went well is not what anybody looks for among many
             tasks.sort(key=lambda each: _PLACES.get(each.state, len(_PLACES)))
-        return [each.cells() for each in tasks]
+        return tasks
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{text_table(HEAD, self._cells())}"
+        rows = [each.cells() for each in self._looked_for()]
+        return f"{self._title()}\n{text_table(HEAD, rows)}"
 
     def _repr_html_(self) -> str:
-        return html_table(self._title(), HEAD, self._cells())
+        from mainspring._dagview import run_html
+
+        return run_html(self, self._title(), HEAD, self._looked_for())

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from mainspring._mainspring import Session as CoreSession
     from mainspring._run import Run
 
+MOST_PICTURED = 60
+"""Task runs of a run whose picture is drawn again and again."""
+
 EVERY = 2.0
 """Seconds between two looks at why nothing moves."""
 
@@ -48,4 +51,9 @@ class RunWatch:
         return self._why
 
     def _picture(self) -> str:
-        return ""
+        """The dag with the states of now, where somebody sees it and it is small enough."""
+        if not self._pictured or len(self._run) > MOST_PICTURED:
+            return ""
+        from mainspring._dagview import run_picture
+
+        return "".join(run_picture(self._run))

@@ -7,10 +7,12 @@ follows JupyterLab and VS Code where one of them says which theme it has, and th
 from html import escape
 
 from mainspring._states import by_rank, letter, tone
+from mainspring._table import clip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 LIGHT = {
     "bg": "#ffffff", "fg": "#1f2328", "dim": "#59636e", "line": "#d5dae0", "soft": "#f2f4f7",
@@ -69,6 +71,18 @@ def _base() -> str:
 
 BASE = _base()
 
+TABLE_CSS = (
+    ".ms-view table.ms-t{border-collapse:collapse;margin:8px 0 0;table-layout:auto;border:0;"
+    "background:transparent;color:inherit;font-size:12px;width:auto}"
+    ".ms-view table.ms-t tr:nth-child(n){background:transparent}"
+    ".ms-view .ms-t th,.ms-view .ms-t td{padding:3px 14px 3px 0;text-align:left;border:0;"
+    "border-bottom:1px solid var(--m-line);white-space:nowrap;vertical-align:middle;"
+    "max-width:420px;overflow:hidden;text-overflow:ellipsis}"
+    ".ms-view .ms-t th{color:var(--m-dim);font-weight:400}"
+    ".ms-view details{margin:8px 0 0}"
+    ".ms-view summary{color:var(--m-dim);font-size:12px;cursor:pointer}"
+)
+
 
 def frame(body: "Iterable[str]", css: str = "") -> str:
     """Return a view: its parts inside the frame, after the style that they need."""
@@ -91,6 +105,25 @@ def legend_html(counts: "Mapping[str, int] | Iterable[str]") -> str:
     parts = []
     for state in by_rank(counts):
         number = f" {numbers[state]:,}" if state in numbers else ""
-        parts.append(f'<span><span class="m-key m-{tone(state)}">{escape(letter(state))}</span>'
-                     f"{escape(state[:40])}{number}</span>")
+        parts.append(f"<span>{state_html(state)}{number}</span>")
     return f'<div class="m-legend">{"".join(parts)}</div>' if parts else ""
+
+
+def state_html(state: str) -> str:
+    """Return a state with its letter."""
+    return (f'<span class="m-key m-{tone(state)}">{escape(letter(state))}</span>'
+            f"{escape(state[:40])}")
+
+
+def table_html(head: "Sequence[str]", rows: "Sequence[Sequence[Any]]", total: int = 0, *,
+               escaped: bool = False) -> str:
+    """Return a table inside a view; ``total`` is how many rows there would be."""
+    parts = ['<div class="m-scroll"><table class="ms-t"><thead><tr>',
+             *(f"<th>{escape(name)}</th>" for name in head), "</tr></thead><tbody>"]
+    for row in rows:
+        cells = (str(cell) if escaped else escape(clip(cell, 200)) for cell in row)
+        parts.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    parts.append("</tbody></table></div>")
+    if total > len(rows):
+        parts.append(note_html(f"... {total - len(rows)} more"))
+    return "".join(parts)
