@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["CSS", "Edge", "Node", "picture"]
+__all__ = ["CSS", "Edge", "Node", "picture", "short"]
 
 MOST_NODES, MOST_EDGES = 150, 600
 """What is drawn node by node."""
@@ -98,8 +98,9 @@ def _kinds(edges: "Sequence[Edge]") -> "list[str]":
     return [told] if told else []
 
 
-def _name(node: Node) -> str:
-    text = clip(node.name, 1000)
+def short(name: str) -> str:
+    """Return a name as a picture has room for it."""
+    text = clip(name, 1000)
     if width(text) <= MOST_NAME:
         return text
     kept = ""
@@ -113,7 +114,7 @@ def _name(node: Node) -> str:
 def _wide(node: Node) -> float:
     chip = CHIP if node.state else 0.0
     badge = 10 + width(node.badge) * LETTER if node.badge else 0.0
-    return chip + 18 + max(2, width(_name(node))) * LETTER + badge
+    return chip + 18 + max(2, width(short(node.name))) * LETTER + badge
 
 
 def _drawn(nodes: "Sequence[Node]", made: Layout) -> str:
@@ -178,7 +179,7 @@ def _node(node: Node, x: float, y: float, wide: float) -> str:
                      f'y="{middle:.1f}">{escape(letter(node.state))}</text>')
         begin += CHIP - 4
     dim = ' class="p-d"' if node.outside else ""
-    name = escape(_name(node))
+    name = escape(short(node.name))
     parts.append(f'<text{dim} x="{begin:.1f}" y="{middle:.1f}">{name}')
     if node.badge:
         parts.append(f'<tspan class="p-d" dx="6">{escape(clip(node.badge, 24))}</tspan>')
@@ -222,7 +223,7 @@ def _box(nodes: "Sequence[Node]", x: float, name: str) -> "Iterable[str]":
            f'height="{BOX_HIGH:.0f}" rx="4"/>')
     tasks = counted(sum(not node.outside for node in nodes), "task")
     yield f'<text x="{x + 10:.0f}" y="34">{tasks}</text>'
-    few = _name(Node(clip(nodes[0].name, 15))) + (" …" if len(nodes) > 1 else "")
+    few = short(clip(nodes[0].name, 15)) + (" …" if len(nodes) > 1 else "")
     yield f'<text class="p-d" x="{x + 10:.0f}" y="52">{escape(few)}</text>'
     at, room = x + 10, BOX_WIDE - 20
     for state in reversed(by_rank(states)):

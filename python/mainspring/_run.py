@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
     from typing import Any
 
+    from mainspring._gantt import Gantt
     from mainspring._mainspring import RunDict, TaskRunDict
 
 HEAD = ("task", "state", "attempts", "duration", "error")
@@ -239,6 +240,34 @@ class Run:
         """Say in words why a task is in its state, and what it waits for."""
         found = self[task]
         return session(self.database).core.explain(self.id, found.task)
+
+    def gantt(self) -> "Gantt":
+        """Return its Gantt chart: tasks down, time across, each attempt a bar.
+
+        A notebook shows it as a picture; ``print`` shows it with letters. Times are in the run's
+        zone; a thin line before a bar is time that the task waited though it was ready, or waited
+        for its retry. Items of a mapped task are one bar. Of a live run it is what holds now.
+
+        Returns
+        -------
+        Gantt
+            Also with ``_repr_svg_()``, a picture for a file of its own.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> with ms.Dag("sums") as dag:
+        ...     @ms.task
+        ...     def one() -> int:
+        ...         return 1
+        >>> with ms.testing.isolated():
+        ...     print(dag.run("2013-01-15").gantt())
+        run 1 of sums for 2013-01-15: SUCCESS in ...
+        one  ...S...
+        """
+        from mainspring._gantt import Gantt
+
+        return Gantt(self)
 
     # Verbs
 

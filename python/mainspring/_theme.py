@@ -47,7 +47,8 @@ def _base() -> str:
     light, dark = _variables(LIGHT), _variables(DARK)
     tones = "".join(
         f".ms-view .m-{name}{{background:var(--m-{name});color:var(--m-on-{name});"
-        f"fill:var(--m-{name})}}.ms-view .n-{name}{{fill:var(--m-on-{name})}}" for name in TONES)
+        f"fill:var(--m-{name})}}.ms-view rect.m-{name}{{stroke:var(--m-on-{name});"
+        f"stroke-opacity:.35}}.ms-view .n-{name}{{fill:var(--m-on-{name})}}" for name in TONES)
     return (
         f".ms-view{{{light}color-scheme:light}}"
         f"@media (prefers-color-scheme:dark){{.ms-view{{{dark}color-scheme:dark}}}}"
@@ -65,7 +66,7 @@ def _base() -> str:
         "text-align:center;border-radius:3px;margin-right:4px;font:600 11px/16px ui-monospace,"
         "Menlo,Consolas,monospace}"
         f"{tones}.ms-view .m-todo{{box-shadow:inset 0 0 0 1.5px var(--m-on-todo)}}"
-        ".ms-view rect.m-todo{stroke:var(--m-on-todo);stroke-width:1.5}"
+        ".ms-view rect.m-todo{stroke-opacity:1;stroke-width:1.5}"
     )
 
 
