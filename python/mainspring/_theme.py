@@ -92,12 +92,12 @@ def frame(body: "Iterable[str]", css: str = "") -> str:
 
 def title_html(text: str) -> str:
     """Return the heading of a view."""
-    return f'<div class="m-title">{escape(text)}</div>' if text else ""
+    return f'<div class="m-title">{escape(clip(text, 400))}</div>' if text else ""
 
 
 def note_html(text: str) -> str:
     """Return a remark below a view."""
-    return f'<div class="m-note">{escape(text)}</div>' if text else ""
+    return f'<div class="m-note">{escape(clip(text, 400))}</div>' if text else ""
 
 
 def legend_html(counts: "Mapping[str, int] | Iterable[str]") -> str:
@@ -113,7 +113,7 @@ def legend_html(counts: "Mapping[str, int] | Iterable[str]") -> str:
 def state_html(state: str) -> str:
     """Return a state with its letter."""
     return (f'<span class="m-key m-{tone(state)}">{escape(letter(state))}</span>'
-            f"{escape(state[:40])}")
+            f"{escape(clip(state, 40))}")
 
 
 def table_html(head: "Sequence[str]", rows: "Sequence[Sequence[Any]]", total: int = 0, *,
