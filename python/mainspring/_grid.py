@@ -124,7 +124,7 @@ def _head(columns: "Sequence[Column]", unit: str, wide: bool) -> "Iterable[str]"
             span = f' colspan="{len(group)}"' if len(group) > 1 else ""
             weekend = not first and unit == "date" and group[0].day and group[0].day.weekday() > 4
             kind = ' class="m-month"' if first else ' class="m-we"' if weekend else ""
-            name = escape(group[0].label if len(group) == 1 else str(same))
+            name = escape(clip(group[0].label if len(group) == 1 else same, 80))
             yield f'<th{kind}{span} title="{name}">{escape(text(group))}</th>'
         yield "</tr>"
 

@@ -45,7 +45,7 @@ def text_of(
                             len(made.columns))), several, color)
         if legend:
             lines.append("   ".join(
-                f"{_painted(letter(state), state, color)} {state[:40]} {made.counts[state]:,}"
+                f"{_painted(letter(state), state, color)} {clip(state, 40)} {made.counts[state]:,}"
                 for state in by_rank(made.counts)))
     return "\n".join([*(line.rstrip() for line in lines), *made.notes, *notes])
 

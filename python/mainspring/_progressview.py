@@ -6,6 +6,7 @@ from mainspring._grid import CSS, MOST_COLUMNS, MOST_ROWS, grid_body
 from mainspring._gridshape import shape
 from mainspring._picture import CSS as PICTURE_CSS
 from mainspring._states import by_rank, letter, tone
+from mainspring._table import clip
 from mainspring._theme import frame, legend_html, note_html, title_html
 
 TYPE_CHECKING = False
@@ -30,7 +31,7 @@ ROOM = 0.03
 def progress_html(title: str, found: "Snapshot", total: int, text: str, note: str) -> str:
     """Return how far something is as HTML."""
     parts = [title_html(title), bar_html(found.counts, total),
-             f'<div class="m-line">{escape(text[:400])}</div>']
+             f'<div class="m-line">{escape(clip(text, 400))}</div>']
     if found.html:
         parts.append(found.html)
     elif found.rows:
@@ -38,7 +39,7 @@ def progress_html(title: str, found: "Snapshot", total: int, text: str, note: st
                      most_columns=MOST_COLUMNS)
         parts += grid_body(made, legend=False)
     parts.append(legend_html({state: n for state, n in found.counts.items() if n}))
-    parts.append(note_html(note[:400]))
+    parts.append(note_html(note))
     return frame(parts, BAR_CSS + (PICTURE_CSS if found.html else CSS if found.rows else ""))
 
 
@@ -50,5 +51,5 @@ def bar_html(counts: "Mapping[str, int]", total: int) -> str:
         share = counts[state] / max(1, total)
         said = letter(state) if share >= ROOM else ""
         parts.append(f'<span class="m-{tone(state)}" style="width:{share * 100:.2f}%" '
-                     f'title="{counts[state]:,} {escape(state[:40])}">{said}</span>')
+                     f'title="{counts[state]:,} {escape(clip(state, 40))}">{said}</span>')
     return f'<div class="m-bar">{"".join(parts)}</div>'

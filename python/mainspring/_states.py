@@ -13,23 +13,31 @@ STATES: "dict[str, tuple[str, str, str]]" = {
     "BLOCKED": ("B", "hold", "33"),
     "CANCELED": ("C", "hold", "33"),
     "PREEMPTED": ("E", "hold", "33"),
+    "SUPERSEDED": ("J", "hold", "33"),
     "RETRY_WAIT": ("W", "again", "35"),
     "RUNNING": ("R", "run", "44;97"),
     "MISSING": ("M", "todo", "1;34"),
     "STALE": ("O", "old", "1;33"),
+    "STALE_VERSION": ("V", "old", "1;33"),
+    "STALE_UPSTREAM": ("A", "old", "1;33"),
     "FORCED": ("X", "force", "1;35"),
+    "DOWNSTREAM": ("D", "force", "1;35"),
+    "UPSTREAM": ("H", "todo", "1;34"),
     "IN_BACKFILL": ("G", "wait", "36"),
     "READY": ("Q", "wait", "36"),
     "PENDING": ("P", "wait", "36"),
     "NOT_STARTED": ("N", "wait", "36"),
     "SKIPPED": ("K", "off", "2"),
     "SUCCESS": ("S", "ok", "32"),
+    "SUCCEEDED": ("S", "ok", "32"),
     "UNCHANGED": ("U", "ok", "32"),
     "FUTURE": (">", "off", "2"),
     "BEFORE_START": ("<", "off", "2"),
+    "NOT_ASKED": ("-", "off", "2"),
+    "DISABLED": ("Z", "off", "2"),
     "NOT_EXPECTED": (".", "off", "2"),
 }
-"""States of runs, task runs and attempts, and the words of a plan."""
+"""States of runs, task runs and attempts, and the words of a plan, in capitals."""
 
 UNKNOWN = ("?", "hold", "33")
 """Of a state that is not in the list: a newer version wrote it."""
@@ -44,31 +52,36 @@ _RANK = {state: number for number, state in enumerate(STATES)}
 _RANK_OF_UNKNOWN = _RANK["INTERRUPTED"] - 0.5
 
 
+def _look(state: str) -> "tuple[str, str, str]":
+    return STATES.get(state) or STATES.get(state.upper(), UNKNOWN)
+
+
 def letter(state: str) -> str:
     """Return the letter of a state.
 
     Examples
     --------
     >>> from mainspring._states import letter
-    >>> [letter(state) for state in ("SUCCESS", "FAILED", "SKIPPED", "WHAT")]
-    ['S', 'F', 'K', '?']
+    >>> [letter(state) for state in ("SUCCESS", "FAILED", "missing", "WHAT")]
+    ['S', 'F', 'M', '?']
     """
-    return STATES.get(state, UNKNOWN)[0]
+    return _look(state)[0]
 
 
 def tone(state: str) -> str:
     """Return the tone of a state: the class that gives it its colours."""
-    return STATES.get(state, UNKNOWN)[1]
+    return _look(state)[1]
 
 
 def terminal_style(state: str) -> str:
     """Return the style of a state on a terminal."""
-    return STATES.get(state, UNKNOWN)[2]
+    return _look(state)[2]
 
 
 def rank(state: str) -> float:
     """Return how far from the worst a state is."""
-    return _RANK.get(state, _RANK_OF_UNKNOWN)
+    found = _RANK.get(state)
+    return _RANK.get(state.upper(), _RANK_OF_UNKNOWN) if found is None else found
 
 
 def worst(states: "Iterable[str]") -> str:
