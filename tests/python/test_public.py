@@ -19,7 +19,8 @@ def test_all_names_what_is_there():
     assert sorted(ms.__all__) == ms.__all__
     public = {name for name, value in vars(ms).items()
               if not name.startswith("_") and not inspect.ismodule(value)}
-    assert public | {"testing", "__version__"} == set(ms.__all__)
+    hooks = {"load_ipython_extension", "unload_ipython_extension"}  # what IPython looks for
+    assert (public - hooks) | {"testing", "__version__"} == set(ms.__all__)
 
 
 def described():
