@@ -109,7 +109,7 @@ def _bar(state: str, label: str, title: str, x: float, wide: float, y: float) ->
     yield (f'<g><title>{escape(clip(title, 300))}</title><rect class="m-{look}" x="{x:.1f}" '
            f'y="{y - BAR / 2:.1f}" width="{wide:.1f}" height="{BAR:.0f}" rx="2"/>')
     if wide >= ROOM:
-        text = f"{letter(state)} {label}" if label and wide > 60 else letter(state)
+        text = f"{letter(state)} {clip(label, 12)}" if label and wide > 60 else letter(state)
         yield (f'<text class="p-c n-{look}" x="{x + wide / 2:.1f}" y="{y:.1f}">'
                f"{escape(text)}</text>")
     yield "</g>"

@@ -144,7 +144,7 @@ def _drawn(nodes: "Sequence[Node]", made: Layout) -> str:
         lead = f"H{rest:.0f}" if rest - x > 1 else ""
         half = (stop - rest) / 2
         tail = "" if arrives else f"H{to + span[where[end]]:.0f}"
-        parts.append(f'<path class="e-{escape(kind)}" d="M{x:.0f} {y:.1f}{lead}'
+        parts.append(f'<path class="e-{escape(clip(kind, 20))}" d="M{x:.0f} {y:.1f}{lead}'
                      f"C{rest + half:.0f} {y:.1f} {rest + half:.0f} {down:.1f} {stop:.0f} "
                      f'{down:.1f}{tail}"/>')
         if arrives:
