@@ -95,7 +95,7 @@ def _line(row: "Row", made: "Axis | None", left: float, y: float) -> "Iterator[s
         yield from _bar(bar.state, bar.label, bar.title, x, max(3.0, end - x), y)
         # Beside a bar that is too narrow, where nothing follows at once.
         following = row.bars[number + 1].begin if number + 1 < len(row.bars) else None
-        free = TIMES + left if following is None else left + made.x(following)
+        free = TIMES + left + 28 if following is None else left + made.x(following)
         if end - x < ROOM and free - end > ROOM + 4:
             yield (f'<text class="g-x" x="{max(x + 3, end) + 3:.1f}" y="{y:.1f}">'
                    f"{escape(letter(bar.state))} {escape(clip(bar.label, 12))}</text>")

@@ -145,12 +145,10 @@ def _line(row: Row, made: "list[Column]", columns: "Sequence[str]",
 
 def _together(row: Row, column: Column, columns: "Sequence[str]",
               read: "Callable[[str, str], Cell]", counts: "Counter[str]") -> "Shown | None":
-    here: Counter[str] = Counter()
-    for number in column.members:
-        for name in row.members:
-            cell = read(name, columns[number])
-            if cell is not None:
-                here[cell if isinstance(cell, str) else cell[0]] += 1
+    labels = [columns[number] for number in column.members]
+    cells = [read(name, label) for name in row.members for label in labels]
+    here = Counter([cell if isinstance(cell, str) else cell[0]
+                    for cell in cells if cell is not None])
     if not here:
         return None
     counts.update(here)
