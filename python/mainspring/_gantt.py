@@ -9,8 +9,10 @@ from mainspring._theme import frame, legend_html, note_html, title_html
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mainspring._run import Run
-    from mainspring._taskrun import TaskRun
+    from mainspring._taskrun import Attempt, TaskRun
 
 __all__ = ["Bar", "Gantt", "Row"]
 
@@ -66,7 +68,7 @@ class Gantt:
         self.zone = run.timezone
         self.title = run._title()
         self.counts = run.counts
-        rows = [_row(each, self.now) for each in run.tasks]
+        rows = list(_rows(run, self.now))
         self.left = max(0, len(rows) - MOST_ROWS)
         if self.left:  # those that somebody looks for: bad ones, and what took long
             rows.sort(key=lambda row: (row.state in ("SUCCESS", "SKIPPED"), -row.busy))
@@ -120,26 +122,38 @@ def _fill(cells: "list[str]", begin: float, end: float, what: str) -> None:
         cells[place] = what
 
 
-def _row(each: "TaskRun", now: float) -> Row:
-    row = each._row
-    ready = None if row["first_ready_at"] is None else row["first_ready_at"] / 1e6
-    note = f"blocked by {each.blocked_by}" if each.blocked_by else each.code or ""
-    if row["mapped"]:
-        return Row(each.task, each.state, ready, _items(each, now), note)
-    bars = []
-    for attempt in each.attempts:
-        begin, state = attempt._row["started_at"] / 1e6, attempt.outcome or "RUNNING"
-        ended = attempt._row["finished_at"]
-        end = max(begin, now if ended is None else ended / 1e6)
-        title = (f"{each.task}, attempt {attempt.number}: {state}, "
-                 f"{shown_duration(attempt.duration)} from {attempt.started_at:%H:%M:%S}")
-        bars.append(Bar(begin, end, state, title))
-    return Row(each.task, each.state, ready, bars, note)
+def _rows(run: "Run", now: float) -> "Iterator[Row]":
+    """What is drawn of each task; all of a run is read at once, also while it is live."""
+    from mainspring._taskrun import Attempt, TaskRun
+
+    reader, zone = run._reader(), run.timezone
+    attempts: dict[int, list[Attempt]] = {}
+    for row in reader.attempts(run_id=run.id):
+        attempts.setdefault(row["task_run_id"], []).append(Attempt(row, zone))
+    found = [TaskRun(run, row) for row in reader.task_runs(run.id)]
+    items: dict[str, list[TaskRun]] = {}
+    for each in found:
+        if each.map_index is not None and each.code != "REMOVED":
+            items.setdefault(each.task.rpartition("[")[0], []).append(each)
+    for each in found:
+        if each.map_index is None:
+            bars = (_items(each, items.get(each.task, []), now) if each._row["mapped"] else
+                    [_bar(each, attempt, now) for attempt in attempts.get(each._row["id"], [])])
+            ready = each._row["first_ready_at"]
+            note = f"blocked by {each.blocked_by}" if each.blocked_by else each.code or ""
+            yield Row(each.task, each.state, None if ready is None else ready / 1e6, bars, note)
 
 
-def _items(each: "TaskRun", now: float) -> "list[Bar]":
+def _bar(each: "TaskRun", attempt: "Attempt", now: float) -> Bar:
+    begin, state = attempt._row["started_at"] / 1e6, attempt.outcome or "RUNNING"
+    ended = attempt._row["finished_at"]
+    title = (f"{each.task}, attempt {attempt.number}: {state}, "
+             f"{shown_duration(attempt.duration)} from {attempt.started_at:%H:%M:%S}")
+    return Bar(begin, max(begin, now if ended is None else ended / 1e6), state, title)
+
+
+def _items(each: "TaskRun", items: "Sequence[TaskRun]", now: float) -> "list[Bar]":
     """All items of a mapped task as one bar."""
-    items = each.items
     begun = [item._row for item in items if item._row["started_at"] is not None]
     if not begun:
         return []
