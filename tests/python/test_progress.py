@@ -116,3 +116,35 @@ def test_a_closed_stderr_is_no_reason_to_fail(monkeypatch):
     stream.close()
     monkeypatch.setattr("sys.stderr", stream)
     assert ms.Dag.from_graph("g", ["a"]).run("2013-01-15").state == "SUCCESS"
+
+
+@pytest.mark.parametrize(("columns", "shown"), [
+    (80, " 60% |██████████████▍         | 3/5 done | 1.0s, 3/s, 1s left"),
+    (50, " 60% |███████▏    | 3/5 done | 1.0s, 3/s, 1s left"),
+    (44, "3/5 done | 1.0s, 3/s, 1s left"),
+    (20, "3/5 done | 1.0s, ..."),
+])
+def test_the_bar_of_a_terminal_takes_the_room_that_is_left(columns, shown):
+    stream = Terminal()
+    progress_at(Screen(stream, columns), [0.0, 1.0], [0, 3])
+    assert stream.getvalue().split("\r\x1b[2K")[-1] == shown
+
+
+def test_a_terminal_of_few_letters_has_a_plain_bar():
+    class Ascii(Terminal):
+        encoding = "ascii"
+
+    stream = Ascii()
+    progress_at(Screen(stream, 60), [0.0, 1.0], [0, 3]).finish()
+    assert " 60% |#############---------| 3/5 done" in stream.getvalue()
+    stream.getvalue().encode("ascii")
+
+
+@pytest.mark.parametrize(("done", "seconds", "text"), [
+    (40, 4000.0, "40/100 done | 1h 06m, 1h 40m left"),
+    (40, 120.0, "40/100 done | 2m 00s, 20/min, 3m 00s left"),
+    (100, 2.0, "100/100 done | 2.0s, 50/s"),
+])
+def test_rates_and_times_are_in_units_that_people_use(done, seconds, text):
+    now = {"state": "RUNNING", "counts": {"SUCCESS": done, "PENDING": 100 - done}, "total": 100}
+    assert _progress.line(now, seconds) == text
