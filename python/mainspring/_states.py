@@ -26,7 +26,7 @@ STATES: "dict[str, tuple[str, str, str]]" = {
     "IN_BACKFILL": ("G", "wait", "36"),
     "READY": ("Q", "wait", "36"),
     "PENDING": ("P", "wait", "36"),
-    "NOT_STARTED": ("N", "wait", "36"),
+    "NOT_STARTED": ("N", "off", "2"),
     "SKIPPED": ("K", "off", "2"),
     "SUCCESS": ("S", "ok", "32"),
     "SUCCEEDED": ("S", "ok", "32"),
