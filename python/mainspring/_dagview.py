@@ -89,8 +89,9 @@ def dag_html(dag: "Dag") -> str:
     parts = [title_html(", ".join(filter(None, said)))]
     try:
         parts += _picture_of(dag)
-    except SpecError as error:
-        parts.append(note_html(f"not drawn, {counted(len(error.problems), 'problem')}: "
+    except ValueError as error:  # a view is no place to raise
+        problems = len(error.problems) if isinstance(error, SpecError) else 1
+        parts.append(note_html(f"not drawn, {counted(problems, 'problem')}: "
                                f"{dag.name}.check() says what is wrong"))
         return frame([*parts, table], TABLE_CSS)
     if nodes:

@@ -4,6 +4,8 @@ import mainspring as ms
 import pytest
 from mainspring._magic import magic
 
+pytest.importorskip("IPython")
+
 
 class Plan:
     def __init__(self, given):

@@ -175,4 +175,7 @@ def test_many_tasks_are_drawn_by_layers():
 def test_what_is_wrong_or_empty_is_said():
     bad = ms.Dag.from_graph("abc", ["a", "b"], [("a", "b"), ("b", "a")])
     assert "not drawn, 1 problem: abc.check() says what is wrong" in page(bad._repr_html_()).texts
+    with ms.Dag("odd") as odd:
+        ms.gate(lambda: None)  # what a gate is named by is text
+    assert any("odd.check() says" in text for text in page(odd._repr_html_()).texts)
     assert "no tasks" in page(ms.Dag("empty")._repr_html_()).texts
