@@ -58,6 +58,21 @@ from mainspring import testing  # isort: skip
 
 __version__ = "0.1.0"
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Register the magic ``%mainspring``; IPython calls this at ``%load_ext mainspring``."""
+    from mainspring._magic import register
+
+    register(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """Take the magic away again; IPython calls this at ``%unload_ext mainspring``."""
+    from mainspring._magic import unregister
+
+    unregister(shell)
+
+
 __all__ = [
     "Asset",
     "Attempt",

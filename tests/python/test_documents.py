@@ -182,6 +182,22 @@ def test_every_aid_for_tests_is_described():
     assert [verb for verb in verbs if f"`{verb}" not in page] == []
 
 
+# Notebooks
+
+
+def test_the_letters_are_those_of_the_views():
+    from mainspring._mainspring import states
+    from mainspring._states import letter
+
+    cells = [f"`{letter(word)}` {word}" for word, _, _ in states()]
+    plan = [f"`{letter(word)}` {word}" for word in (
+        "MISSING", "STALE", "STALE_VERSION", "STALE_UPSTREAM", "FORCED", "UPSTREAM", "DOWNSTREAM",
+        "IN_BACKFILL", "NOT_STARTED", "UNCHANGED", "BEFORE_START", "NOT_EXPECTED", "FUTURE",
+        "DISABLED", "NOT_ASKED")]
+    compare("docs/notebook.md", "letters",
+            f"Of tasks: {', '.join(cells)}.\nOf the cells of a plan besides: {', '.join(plan)}.")
+
+
 # Parameters and results
 
 
@@ -269,7 +285,7 @@ def test_files_that_are_named_are_there(page):
 
 @pytest.mark.parametrize(("page", "number"), [
     pytest.param(page, number, id=f"{page}-{number}")
-    for page in ("api.md", "history.md", "schedules.md", "waiting.md")
+    for page in ("api.md", "history.md", "notebook.md", "schedules.md", "waiting.md")
     for number in range(1, 1 + len(fenced(f"docs/{page}", "python")))
 ])
 def test_examples_of_the_pages_run(page, number):
