@@ -18,6 +18,7 @@ them and remembers what happened.
 """
 
 from mainspring._arrow import History, history
+from mainspring._backfills import Backfill, Backfills, backfills
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
@@ -78,6 +79,8 @@ __all__ = [
     "Attempt",
     "AttemptCanceled",
     "AttemptTimeout",
+    "Backfill",
+    "Backfills",
     "Calendar",
     "ConfigError",
     "ConflictError",
@@ -108,6 +111,7 @@ __all__ = [
     "approve",
     "asset",
     "at",
+    "backfills",
     "biz_dates",
     "calendar",
     "cancel",

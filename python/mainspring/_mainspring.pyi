@@ -30,6 +30,33 @@ class RunDict(TypedDict):
     counts: dict[str, int]  # task runs by state
     node: dict[str, Any] | None
 
+BackfillSummaryDict = TypedDict("BackfillSummaryDict", {
+    "id": int,
+    "dag": str,
+    "from": str,
+    "to": str,
+    "state": str,
+    "cancel_requested": bool,
+    "requested_by": str | None,
+    "created_at": int,
+    "finished_at": int | None,
+    "scope_id": int,
+    "runs": dict[str, int],  # by state, by note where there is no run, under "" what is to be made
+    "pid": int | None,
+    "host": str | None,
+    "alive": bool,
+})
+
+class BackfillDict(TypedDict):
+    """The plan of a backfill, and what became of each of its runs."""
+
+    ask: dict[str, Any]
+    hash: str
+    tasks: list[dict[str, Any]]
+    sets: list[tuple[str, list[int], str]]  # dag, tasks by number, zone
+    runs: list[tuple[int, str, int, int | None, str | None, str | None]]
+    # number of the set, date, instant, run, note, state of the run
+
 class TaskRunDict(TypedDict):
     """A task run as the store has it."""
 
@@ -622,3 +649,22 @@ def render(
     params: dict[str, str],
 ) -> str:
     """A text with its placeholders filled in for one run."""
+
+def apply_backfill(
+    session: Session, plan: BackfillPlan, handlers: dict[str, Any], by: str | None = None
+) -> int: ...
+def ask_backfill(asker: Asker, plan: BackfillPlan, by: str | None = None) -> int: ...
+def steer_backfill(
+    session: Session,
+    backfill: int,
+    handlers: dict[str, Any],
+    steer: str | None = None,
+    grace: float | None = None,
+) -> None: ...
+def wait_backfill(session: Session, backfill: int, timeout: float | None = None) -> bool: ...
+def live_of_backfill(session: Session, backfill: int) -> int: ...
+def list_backfills(history: History) -> list[BackfillSummaryDict]: ...
+def read_backfill(history: History, backfill: int) -> BackfillDict | None: ...
+def cells_of_backfill(
+    history: History, backfill: int
+) -> list[tuple[int, int, str, str | None]]: ...
