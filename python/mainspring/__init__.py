@@ -17,6 +17,8 @@ them and remembers what happened.
 3
 """
 
+from mainspring._backfill import backfill, reprocess
+from mainspring._backfill_plan import Plan, PlanDiff
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
@@ -75,6 +77,8 @@ __all__ = [
     "Node",
     "NotFoundError",
     "Offset",
+    "Plan",
+    "PlanDiff",
     "Problem",
     "Rule",
     "Run",
@@ -91,6 +95,7 @@ __all__ = [
     "approve",
     "asset",
     "at",
+    "backfill",
     "biz_dates",
     "calendar",
     "cancel",
@@ -111,6 +116,7 @@ __all__ = [
     "probe",
     "promote",
     "render",
+    "reprocess",
     "resume",
     "rollback",
     "run",
