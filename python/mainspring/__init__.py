@@ -18,6 +18,8 @@ them and remembers what happened.
 """
 
 from mainspring._arrow import History, history
+from mainspring._backfill import backfill, reprocess
+from mainspring._backfill_plan import Plan, PlanDiff
 from mainspring._backfills import Backfill, Backfills, backfills
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
@@ -95,6 +97,8 @@ __all__ = [
     "Node",
     "NotFoundError",
     "Offset",
+    "Plan",
+    "PlanDiff",
     "Problem",
     "Rule",
     "Run",
@@ -111,6 +115,7 @@ __all__ = [
     "approve",
     "asset",
     "at",
+    "backfill",
     "backfills",
     "biz_dates",
     "calendar",
@@ -133,6 +138,7 @@ __all__ = [
     "probe",
     "promote",
     "render",
+    "reprocess",
     "resume",
     "rollback",
     "run",

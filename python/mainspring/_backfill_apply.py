@@ -2,11 +2,13 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from typing import Any
 
     from mainspring._backfill_plan import Plan
     from mainspring._backfills import Backfill
     from mainspring._session import Session
+    from mainspring.cli._console import Console
 
 UNSERVED = ("the scheduler does not know the dag", "was removed")
 """How a scheduler refuses a plan of dags that it does not serve."""
@@ -114,3 +116,16 @@ def handlers_of(here: "Session", dags: "set[str]") -> "dict[str, Any]":
         here.register(dag)
         found[name] = dag.handlers()
     return found
+
+
+def apply_from_command_line(plan: "Plan", options: "argparse.Namespace",
+                            console: "Console") -> int:
+    """Do what a plan says, and show how it goes; the exit code of the command."""
+    from mainspring.cli.backfills import loaded, shown
+
+    dags = loaded({each["dag"] for each in plan.head["sets"]}, options, console)
+    backfill = apply(plan, wait=False)
+    console.note(f"backfill {backfill.id} was begun")
+    code = shown(backfill, console, follow=True)
+    del dags  # they are held as long as somebody calls their handlers
+    return code

@@ -99,6 +99,12 @@ class Backfill:
         return state_of(self._row())
 
     @property
+    def is_decided(self) -> bool:
+        """Whether a process lives that decides for it, or it has ended."""
+        row = self._row()
+        return row["alive"] and row["state"] not in FINAL
+
+    @property
     def from_date(self) -> "date":
         """First business date that was asked for."""
         return day(self._row()["from"])

@@ -90,24 +90,24 @@ impl Why {
         self.code() < 16
     }
 
-    /// The letter that stands for it in a grid: a large one for what is computed.
+    /// The letter that stands for it in a grid.
     pub const fn letter(self) -> char {
         match self {
             Why::Missing => 'M',
             Why::Failed => 'F',
             Why::StaleVersion => 'V',
-            Why::StaleUpstream => 'O',
-            Why::Forced => 'R',
+            Why::StaleUpstream => 'A',
+            Why::Forced => 'X',
             Why::Downstream => 'D',
-            Why::Upstream => 'U',
-            Why::Succeeded => 's',
-            Why::Running => 'r',
-            Why::InBackfill => 'b',
-            Why::BeforeStart => 'e',
-            Why::NotExpected => '-',
-            Why::Future => 'f',
-            Why::Disabled => 'x',
-            Why::NotAsked => 'n',
+            Why::Upstream => 'H',
+            Why::Succeeded => 'S',
+            Why::Running => 'R',
+            Why::InBackfill => 'G',
+            Why::BeforeStart => '<',
+            Why::NotExpected => '.',
+            Why::Future => '>',
+            Why::Disabled => 'Z',
+            Why::NotAsked => '-',
         }
     }
 }

@@ -42,7 +42,7 @@ pub use instant::Instant;
 pub use mapping::{MOST_ITEMS, Mapping, Over, SHARD_INDEX, SHARD_TOTAL};
 pub use params::{Param, ParamType};
 pub use past::PastCell;
-pub use planned::{Column, Conflict, Estimate, Grid, Planned, Row};
+pub use planned::{Column, Conflict, DiffCell, Estimate, Grid, PlanDiff, Planned, Row};
 pub use problem::{Problem, SpecError};
 pub use release::{ReleaseAsk, ReleaseKind, ReleaseRow, Share, VersionRow};
 pub use request::{Ask, Decided, RequestRow, Steer};

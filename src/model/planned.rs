@@ -1,5 +1,7 @@
 //! A plan with what is said of each cell.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{BackfillId, BackfillPlan, Date, Instant, RunId, Why};
@@ -24,6 +26,8 @@ pub struct Planned {
 /// Cells of the tasks that fire together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
+    /// IANA name of the zone of its dates.
+    pub timezone: String,
     /// The fires, and the dates that have none.
     pub columns: Vec<Column>,
     /// A task each.
@@ -82,8 +86,11 @@ mod letters {
 
     use crate::model::Why;
 
+    /// Where nothing is said.
+    const NOTHING: char = '_';
+
     fn letter(code: u8) -> char {
-        Why::from_code(code).map_or('.', Why::letter)
+        Why::from_code(code).map_or(NOTHING, Why::letter)
     }
 
     pub fn serialize<S: Serializer>(codes: &[u8], to: S) -> Result<S::Ok, S::Error> {
@@ -105,7 +112,7 @@ mod letters {
             let why = Why::ALL.iter().find(|why| why.letter() == first);
             let code = match why {
                 Some(why) => why.code(),
-                None if first == '.' => u8::MAX,
+                None if first == NOTHING => u8::MAX,
                 None => return Err(D::Error::custom(format!("`{first}` is no letter of a cell"))),
             };
             left = &left[first.len_utf8()..];
@@ -126,7 +133,121 @@ mod letters {
 /// Cells of a row of a plan that is read back.
 const LARGEST_ROW: usize = 10_000_000;
 
+/// What has changed from a plan to one that was computed later.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlanDiff {
+    /// Whether they answer the same question.
+    pub asked: bool,
+    /// What changed of the definitions: `orders.clean: version 3 -> 4`.
+    pub definitions: Vec<String>,
+    /// Cells that only the later one computes: the first so many.
+    pub came: Vec<DiffCell>,
+    /// How many there are.
+    pub came_count: u64,
+    /// Cells that only the earlier one computes: the first so many.
+    pub went: Vec<DiffCell>,
+    /// How many there are.
+    pub went_count: u64,
+    /// Whether they are the same plan.
+    pub same: bool,
+}
+
+/// A cell that one of two plans computes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DiffCell {
+    /// `dag.task`.
+    pub task: String,
+    /// The date.
+    pub biz_date: Date,
+    /// The instant.
+    pub nominal_at: Instant,
+    /// What the later plan says of it, or the earlier one where the later says nothing.
+    pub why: Option<Why>,
+}
+
+/// What a plan says of cells, by dag, task and instant.
+type CellsSaid<'p> = BTreeMap<((&'p str, &'p str), Instant), (Date, Why)>;
+
+/// So many cells of a difference are named.
+const NAMED: usize = 100;
+
 impl Planned {
+    /// What has changed from this plan to one that was computed later.
+    pub fn diff(&self, later: &Planned) -> PlanDiff {
+        let (old, new) = (self.said(), later.said());
+        let only = |one: &CellsSaid<'_>, other: &CellsSaid<'_>, is_later: bool| {
+            let (mut cells, mut count) = (Vec::new(), 0);
+            for (key, (date, why)) in one.iter().filter(|(_, (_, why))| why.is_in()) {
+                let there = other.get(key).map(|(_, why)| *why);
+                if there.is_some_and(Why::is_in) {
+                    continue;
+                }
+                count += 1;
+                if cells.len() < NAMED {
+                    cells.push(DiffCell {
+                        task: format!("{}.{}", key.0.0, key.0.1),
+                        biz_date: *date,
+                        nominal_at: key.1,
+                        why: there.filter(|_| !is_later).or(Some(*why)),
+                    });
+                }
+            }
+            (cells, count)
+        };
+        let (went, went_count) = only(&old, &new, false);
+        let (came, came_count) = only(&new, &old, true);
+        PlanDiff {
+            asked: self.plan.ask == later.plan.ask,
+            definitions: self.changed(later),
+            came,
+            came_count,
+            went,
+            went_count,
+            same: self.plan.hash == later.plan.hash,
+        }
+    }
+
+    fn changed(&self, later: &Planned) -> Vec<String> {
+        let tasks = |planned: &Planned| {
+            let tasks = planned.plan.tasks.iter().zip(&planned.versions);
+            let tasks = tasks.map(|(task, number)| {
+                (format!("{}.{}", task.dag, task.name), (task.version_id, *number))
+            });
+            tasks.collect::<BTreeMap<_, _>>()
+        };
+        let (old, new) = (tasks(self), tasks(later));
+        let mut changed = Vec::new();
+        for (task, (version, number)) in &old {
+            match new.get(task) {
+                Some((now, to)) if now != version => {
+                    changed.push(format!("{task}: version {number} -> {to}"));
+                }
+                Some(_) => {}
+                None => changed.push(format!("{task} is not part of it any more")),
+            }
+        }
+        let added = new.keys().filter(|task| !old.contains_key(*task));
+        changed.extend(added.map(|task| format!("{task} is part of it now")));
+        changed
+    }
+
+    /// All cells that have an instant.
+    fn said(&self) -> CellsSaid<'_> {
+        let mut said = CellsSaid::new();
+        for grid in &self.grids {
+            for row in &grid.rows {
+                let Some(task) = self.plan.tasks.get(row.task as usize) else { continue };
+                let key = (task.dag.as_str(), task.name.as_str());
+                for (column, code) in grid.columns.iter().zip(&row.why) {
+                    if let (Some(at), Some(why)) = (column.nominal_at, Why::from_code(*code)) {
+                        said.insert((key, at), (column.biz_date, why));
+                    }
+                }
+            }
+        }
+        said
+    }
+
     /// How many cells there are of each reason, in the order of their codes.
     pub fn counts(&self) -> Vec<(Why, u64)> {
         let mut counts = [0u64; 256];

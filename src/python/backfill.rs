@@ -32,6 +32,7 @@ struct HeadFace<'p> {
     ask: &'p BackfillAsk,
     tasks: &'p [BackfillTask],
     versions: &'p [u32],
+    zones: Vec<&'p str>,
     sets: &'p [TaskSet],
     hash: &'p str,
     runs: usize,
@@ -91,6 +92,14 @@ impl BackfillPlan {
                 backfill: conflict.backfill.map(|backfill| backfill.0),
             })
         });
+        let mut zones = vec!["UTC"; plan.tasks.len()];
+        for grid in &planned.grids {
+            for row in &grid.rows {
+                if let Some(zone) = zones.get_mut(row.task as usize) {
+                    *zone = &grid.timezone;
+                }
+            }
+        }
         let counts: Vec<(&str, u64)> =
             planned.counts().iter().map(|(why, count)| (why.as_str(), *count)).collect();
         let cells = counts.iter().map(|(_, count)| *count as usize).sum();
@@ -100,6 +109,7 @@ impl BackfillPlan {
                 ask: &plan.ask,
                 tasks: &plan.tasks,
                 versions: &planned.versions,
+                zones,
                 sets: &plan.sets,
                 hash: &plan.hash,
                 runs: plan.runs.len(),
@@ -171,7 +181,7 @@ impl BackfillPlan {
     /// The grids: columns as (instant or nothing, date), rows as (number of the task, letters).
     #[allow(clippy::type_complexity, reason = "plain tuples for Python")]
     fn grids(&self) -> Vec<(Vec<(Option<i64>, String)>, Vec<(u32, String)>)> {
-        let letter = |code: &u8| Why::from_code(*code).map_or('.', Why::letter);
+        let letter = |code: &u8| Why::from_code(*code).map_or('_', Why::letter);
         let grids = self.inner.grids.iter().map(|grid| {
             let columns = grid.columns.iter();
             let columns =
@@ -180,6 +190,17 @@ impl BackfillPlan {
             (columns, rows.collect())
         });
         grids.collect()
+    }
+
+    /// What has changed from this plan to one that was computed later.
+    fn diff<'py>(
+        &self,
+        py: Python<'py>,
+        later: &Bound<'py, BackfillPlan>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let later = Arc::clone(&later.get().inner);
+        let diff = py.detach(|| self.inner.diff(&later));
+        values::face(py, &diff)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -270,11 +270,12 @@ impl Board {
         }
         let mut spans: Vec<Span> = Vec::new();
         for cell in at.edge.cells(Looking { biz_date, nominal_at, follows: false }) {
-            for (from, to) in up.of_cell(&cell.at) {
-                let from = match at.edge.which {
-                    Which::Last => to.saturating_sub(1).max(from),
-                    Which::All | Which::Any => from,
-                };
+            let mut of_cell = up.of_cell(&cell.at);
+            if at.edge.which == Which::Last {
+                let last = of_cell.pop().filter(|(from, to)| from < to);
+                of_cell = last.map(|(_, to)| (to - 1, to)).into_iter().collect();
+            }
+            for (from, to) in of_cell {
                 match spans.last_mut() {
                     Some(last) if last.1 == from => last.1 = to,
                     _ if from < to => spans.push((from, to)),

@@ -247,7 +247,8 @@ impl<P: Past> Planner<'_, P> {
             });
             let rows = rows.collect();
             let columns = places.into_iter().map(|(column, ..)| column).collect();
-            grids.push(Grid { columns, rows });
+            let timezone = times.timezone.clone();
+            grids.push(Grid { timezone, columns, rows });
         }
         grids
     }
