@@ -1,5 +1,6 @@
 //! What every store must do, stamped for each of them.
 
+mod backfills;
 mod commits;
 mod fires;
 mod guards;
@@ -42,6 +43,12 @@ macro_rules! suite {
 }
 
 suite! {
+    backfills::a_backfill_is_read_back_with_all_its_places,
+    backfills::a_place_has_one_run_at_most,
+    backfills::a_plan_is_applied_once_and_beside_no_open_one,
+    backfills::a_run_of_a_cell_that_is_open_elsewhere_is_refused,
+    backfills::a_backfill_moves_from_where_it_stands,
+    backfills::a_backfill_is_taken_over_with_its_runs,
     commits::a_run_is_read_back_as_it_was_written,
     commits::an_attempt_may_begin_where_another_one_ends,
     commits::an_attempt_may_begin_and_end_in_one_batch,

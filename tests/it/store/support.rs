@@ -169,6 +169,29 @@ impl<'a> Desk<'a> {
         run
     }
 
+    /// Adds to `batch` the cancel of a task run that does not run.
+    pub fn cancel(&self, batch: &mut Batch, run: &mut CreatedRun, index: usize) {
+        let row = &mut run.task_runs[index];
+        let (before, from) = (row.progress.revision, row.progress.state);
+        let now = &mut row.progress;
+        (now.revision, now.state, now.finished_at) = (before + 1, State::Canceled, Some(at(5)));
+        batch.progressed.push(Progressed {
+            id: row.id,
+            expected_revision: before,
+            progress: now.clone(),
+        });
+        let entry = Entry::Moved {
+            task_run: row.id,
+            from,
+            to: State::Canceled,
+            attempt_no: now.attempt_no,
+            when: at(5),
+            code: None,
+        };
+        let packed = mainspring::model::journal::pack(run.row.first_task_run_id, &[entry]);
+        batch.journal.push((run.row.id, packed));
+    }
+
     /// Adds to `batch` what takes a task run from PENDING to RUNNING.
     pub fn start(&self, batch: &mut Batch, run: &mut CreatedRun, index: usize, when: i64) {
         let node_id = self.lease.node_id;
