@@ -223,7 +223,10 @@ impl Draft<'_> {
                 continue;
             };
             let tasks: Vec<TaskId> = run.plan.tasks.iter().map(|task| task.task_id).collect();
-            if world.is_in_flight(run.row.dag_id, &tasks, run.row.nominal_at) {
+            // Another run has a cell of it by now, be it BLOCKED: that one goes on.
+            let (dag, at) = (run.row.dag_id, run.row.nominal_at);
+            let mut others = world.open_cells(dag, &tasks, at);
+            if world.is_in_flight(dag, &tasks, at) || others.any(|(o, _)| o.row.id != run.row.id) {
                 continue;
             }
             // One in which only something BLOCKED is left goes on when that is repaired.

@@ -42,6 +42,9 @@ enum Fault {
     NeverStops,
 }
 
+/// Seeds that found something once; told first.
+const FOUND: &[u64] = &[5, 14, 55, 333, 513];
+
 const DAY: i64 = 86_400_000_000;
 const DAYS: i32 = 7;
 
@@ -653,7 +656,7 @@ fn a_backfill_touches_the_cells_that_it_names_and_no_others() {
     };
     let (mut steps, mut made) = (0, 0);
     let (mut states, mut notes) = (BTreeMap::new(), BTreeMap::new());
-    for seed in seeds.clone() {
+    for seed in FOUND.iter().copied().chain(seeds.clone()) {
         match Tale::tell(seed, Fault::None) {
             Ok(tale) => {
                 steps += tale.steps;

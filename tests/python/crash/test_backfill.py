@@ -59,7 +59,7 @@ def test_a_killed_process_in_the_middle_of_200_cells_is_taken_up(tmp_path):
     child = start(tmp_path, BEGIN, database, env=env)
     until(lambda: len(said(witness)) > 60 or child.poll() is not None, 60)
     os.kill(child.pid, signal.SIGKILL)
-    child.wait(20)
+    child.communicate(timeout=20)
     before = len(said(witness))
     assert 60 < before < 200
     code, out, err = finish(start(tmp_path, RESUME, database, env=env, name="resume.py"), 90)
