@@ -88,7 +88,11 @@ def peer() -> float | None:
 
 def main() -> None:
     """Measure and print."""
-    theirs = peer()
+    try:
+        theirs = peer()
+    except Exception as error:  # whatever keeps a peer from running is not ours to repair
+        print(f"DBOS does not run here: {str(error).splitlines()[0]}", file=sys.stderr)
+        theirs = None
     for name, functions in (("no-ops", False), ("functions that do nothing", True)):
         for most in (16, 64, 365):
             took = statistics.median(applied(functions, most) for _ in range(3))
@@ -96,8 +100,6 @@ def main() -> None:
                  "the limit of 0.4 s", "at most 1")
             if theirs is not None:
                 line("", f"DBOS {theirs:.2f} s", took / theirs, "DBOS")
-    if theirs is None:
-        print("DBOS is not installed", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ LAST_WAIT = 0.95
 
 
 class Backfill:
-    """A plan that was applied; ``plan.apply()`` returns it and :func:`mainspring.backfills` lists them.
+    """A plan that was applied: ``plan.apply()`` returns it, :func:`mainspring.backfills` lists it.
 
     It is a view of the database: while the backfill goes on, what it says is what holds now.
 
@@ -100,7 +100,7 @@ class Backfill:
 
     @property
     def is_decided(self) -> bool:
-        """Whether a process lives that decides for it, or it has ended."""
+        """Whether it is open, and a process lives that decides for it."""
         row = self._row()
         return row["alive"] and row["state"] not in FINAL
 
@@ -313,9 +313,9 @@ class Backfill:
 
         rows, columns, cells = self._grid()
         counts: dict[str, int] = {}
-        for state in cells.values():
-            counts[state[0]] = counts.get(state[0], 0) + 1
-        running = sorted({row for (row, _), state in cells.items() if state[0] == "RUNNING"})[:8]
+        for word, _ in cells.values():
+            counts[word] = counts.get(word, 0) + 1
+        running = sorted({row for (row, _), cell in cells.items() if cell[0] == "RUNNING"})[:8]
         state = self.state
         return Snapshot(counts, rows, columns, cells, running=running,
                         state="RUNNING" if state == "PAUSED" else state,
@@ -491,7 +491,8 @@ def backfills(which: "Any" = None, *, state: "str | Sequence[str] | None" = None
             from mainspring._signature import did_you_mean
 
             hint = did_you_mean(each, STATES)
-            raise ValueError(f"a backfill is never {each!r}" + (f"\n  hint: {hint}" if hint else ""))
+            hint = f"\n  hint: {hint}" if hint else ""
+            raise ValueError(f"a backfill is never {each!r}{hint}")
     rows = [row for row in list_backfills(reader)
             if (name is None or row["dag"] == name) and (not wanted or state_of(row) in wanted)]
     return Backfills(Backfill(row["id"], where) for row in rows)

@@ -1,13 +1,12 @@
-"""Plans are carried out: scenarios E01, E02 and E04, steering, resuming, notebooks and testing aids."""
+"""Plans are carried out: scenarios E01, E02 and E04, steering, notebooks and testing aids."""
 
 import asyncio
 import threading
 import time
 from datetime import date
 
-import pytest
-
 import mainspring as ms
+import pytest
 
 
 @pytest.fixture(autouse=True)

@@ -157,7 +157,7 @@ def _parser() -> Parser:
     one.add_argument("--biz-date", metavar="D", help="only of this business date")
     one.add_argument("-n", "--limit", type=_positive, default=20, metavar="N")
 
-    one = command("backfills", "backfills", "Backfills, the newest first; one of them, and steering it.")
+    one = command("backfills", "backfills", "Backfills, the newest first; or one, and steering it.")
     one.add_argument("backfill", nargs="?", type=_positive, metavar="ID", help="only this one")
     text = "what is to be done about it; resume and retry go on here where nobody decides for it"
     one.add_argument("verb", nargs="?", choices=["pause", "resume", "cancel", "retry"],

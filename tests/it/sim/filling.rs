@@ -599,28 +599,32 @@ impl Tale {
                 Effect::Start(at, attempt) => {
                     self.live.insert(at, (attempt.attempt_no, attempt.token));
                 }
-                // It obeys at once.
                 Effect::Stop { at, attempt_no, token, .. } => {
-                    if self.live.remove(&at).is_some() {
-                        self.zombies.push((at, attempt_no, token));
-                        let report = Report {
-                            at,
-                            attempt_no,
-                            token,
-                            outcome: Outcome::Canceled,
-                            result: None,
-                            result_uri: None,
-                            record: AttemptRecord::default(),
-                            released: true,
-                            texts: None,
-                        };
-                        self.step(Event::AttemptEnded(report))?;
-                    }
+                    self.obey(at, attempt_no, token)?;
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// An attempt that is asked to stop does so at once.
+    fn obey(&mut self, at: TaskRunRef, attempt_no: u32, token: Token) -> Result<(), String> {
+        if self.live.remove(&at).is_none() {
+            return Ok(());
+        }
+        self.zombies.push((at, attempt_no, token));
+        self.step(Event::AttemptEnded(Report {
+            at,
+            attempt_no,
+            token,
+            outcome: Outcome::Canceled,
+            result: None,
+            result_uri: None,
+            record: AttemptRecord::default(),
+            released: true,
+            texts: None,
+        }))
     }
 
     /// Cells of runs that a decision makes for backfills and that others run.

@@ -8,7 +8,7 @@ use mainspring::model::{
     PlannedRun, RunState, TaskSet, Trigger, backfill_notes,
 };
 use mainspring::store::{
-    BackfillMoved, BackfillStore as _, Batch, CommitError, CreatedRun, InTheWay, RunFilter, Store,
+    BackfillMoved, Batch, CommitError, CreatedRun, InTheWay, RunFilter, Store,
 };
 
 use crate::store::support::{Desk, at, new_run, node};
