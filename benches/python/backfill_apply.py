@@ -90,7 +90,7 @@ def main() -> None:
     """Measure and print."""
     try:
         theirs = peer()
-    except Exception as error:  # whatever keeps a peer from running is not ours to repair
+    except Exception as error:  # noqa: BLE001 - a peer that does not run is not ours to repair
         print(f"DBOS does not run here: {str(error).splitlines()[0]}", file=sys.stderr)
         theirs = None
     for name, functions in (("no-ops", False), ("functions that do nothing", True)):
