@@ -17,8 +17,10 @@ them and remembers what happened.
 3
 """
 
+from mainspring._arrow import History, history
 from mainspring._backfill import backfill, reprocess
 from mainspring._backfill_plan import Plan, PlanDiff
+from mainspring._backfills import Backfill, Backfills, backfills
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
@@ -59,11 +61,28 @@ from mainspring import testing  # isort: skip
 
 __version__ = "0.1.0"
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Register the magic ``%mainspring``; IPython calls this at ``%load_ext mainspring``."""
+    from mainspring._magic import register
+
+    register(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """Take the magic away again; IPython calls this at ``%unload_ext mainspring``."""
+    from mainspring._magic import unregister
+
+    unregister(shell)
+
+
 __all__ = [
     "Asset",
     "Attempt",
     "AttemptCanceled",
     "AttemptTimeout",
+    "Backfill",
+    "Backfills",
     "Calendar",
     "ConfigError",
     "ConflictError",
@@ -73,6 +92,7 @@ __all__ = [
     "Dependency",
     "Fail",
     "HandlerError",
+    "History",
     "MainspringError",
     "Node",
     "NotFoundError",
@@ -96,6 +116,7 @@ __all__ = [
     "asset",
     "at",
     "backfill",
+    "backfills",
     "biz_dates",
     "calendar",
     "cancel",
@@ -107,6 +128,7 @@ __all__ = [
     "enable",
     "every",
     "gate",
+    "history",
     "limit",
     "months",
     "noop",

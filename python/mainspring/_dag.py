@@ -1,6 +1,6 @@
 """``Dag``: tasks whose runs belong together, and the verbs that run them."""
 
-from mainspring._definition import Definition
+from mainspring._definition import Definition, defined
 from mainspring._task import decorate, noop
 from mainspring.errors import Problem, SpecError
 
@@ -92,6 +92,7 @@ class Dag(Definition):
             "defaults": defaults,
         })
         self.database = database
+        defined[self.name] = self
 
     def task(self, fn: "Any" = None, /, **options: "Any") -> "Any":
         """Make a task of this dag without a ``with`` block; options as :func:`mainspring.task`.
@@ -397,12 +398,6 @@ class Dag(Definition):
         return f"Dag({self.name!r}{when}, {'tasks=' if len(names) <= 6 else ''}{shown})"
 
     def _repr_html_(self) -> str:
-        from mainspring._table import counted, html_table
+        from mainspring._dagview import dag_html
 
-        nodes = self.nodes()
-        when = self.fields["schedule"]
-        title = [self.name, str(when) if when is not None else "no schedule",
-                 self.fields["timezone"], counted(len(nodes), "task")]
-        rows = [(node.name, ", ".join(node.waits_for()), node.task.policy_text())
-                for node in nodes]
-        return html_table(", ".join(filter(None, title)), ("task", "waits for", "options"), rows)
+        return dag_html(self)

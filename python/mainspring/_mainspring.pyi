@@ -30,6 +30,33 @@ class RunDict(TypedDict):
     counts: dict[str, int]  # task runs by state
     node: dict[str, Any] | None
 
+BackfillSummaryDict = TypedDict("BackfillSummaryDict", {
+    "id": int,
+    "dag": str,
+    "from": str,
+    "to": str,
+    "state": str,
+    "cancel_requested": bool,
+    "requested_by": str | None,
+    "created_at": int,
+    "finished_at": int | None,
+    "scope_id": int,
+    "runs": dict[str, int],  # by state, by note where there is no run, under "" what is to be made
+    "pid": int | None,
+    "host": str | None,
+    "alive": bool,
+})
+
+class BackfillDict(TypedDict):
+    """The plan of a backfill, and what became of each of its runs."""
+
+    ask: dict[str, Any]
+    hash: str
+    tasks: list[dict[str, Any]]
+    sets: list[tuple[str, list[int], str]]  # dag, tasks by number, zone
+    runs: list[tuple[int, str, int, int | None, str | None, str | None]]
+    # number of the set, date, instant, run, note, state of the run
+
 class TaskRunDict(TypedDict):
     """A task run as the store has it."""
 
@@ -407,6 +434,20 @@ def duration_ms(text: str) -> int:
     """A duration such as `90m` or `PT1H` in milliseconds."""
 
 @final
+class Columns:
+    """Columns of the history, which other libraries take by the Arrow C interfaces."""
+
+    def __len__(self) -> int: ...
+    def kinds(self) -> list[tuple[str, str]]:
+        """Names of the columns, each with the word for what is in it."""
+    def cells(self, start: int, count: int) -> list[list[Any]]:
+        """Some rows as plain values: instants and spans are microseconds, dates ISO text."""
+    def __arrow_c_schema__(self) -> object:
+        """The schema by the Arrow C data interface."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The batches by the Arrow C stream interface; they are shared, not copied."""
+
+@final
 class History:
     """Reads what was remembered; never changes it."""
 
@@ -430,6 +471,22 @@ class History:
     def pools(self) -> dict[str, tuple[int, int]]: ...
     def limits(self) -> dict[str, tuple[int, int]]: ...
     def ageing(self) -> dict[str, int]: ...
+    def columns(
+        self,
+        level: str,
+        *,
+        columns: list[str] | None = None,
+        dag: str | None = None,
+        tasks: list[str] = ...,
+        words: list[str] = ...,
+        triggers: list[str] = ...,
+        biz_date_from: str | None = None,
+        biz_date_to: str | None = None,
+        begin: int | None = None,
+        end: int | None = None,
+        limit: int | None = None,
+    ) -> Columns:
+        """The history as columns: all of a level, or what the filters leave of it."""
     def sql(self, text: str, parameters: list[Any] = ...) -> tuple[list[str], list[list[Any]]]:
         """Answers one SQL statement that only reads: (column names, rows)."""
     def unreadable(self) -> list[dict[str, Any]]:
@@ -594,3 +651,22 @@ def render(
     params: dict[str, str],
 ) -> str:
     """A text with its placeholders filled in for one run."""
+
+def apply_backfill(
+    session: Session, plan: BackfillPlan, handlers: dict[str, Any], by: str | None = None
+) -> int: ...
+def ask_backfill(asker: Asker, plan: BackfillPlan, by: str | None = None) -> int: ...
+def steer_backfill(
+    session: Session,
+    backfill: int,
+    handlers: dict[str, Any],
+    steer: str | None = None,
+    grace: float | None = None,
+) -> None: ...
+def wait_backfill(session: Session, backfill: int, timeout: float | None = None) -> bool: ...
+def live_of_backfill(session: Session, backfill: int) -> int: ...
+def list_backfills(history: History) -> list[BackfillSummaryDict]: ...
+def read_backfill(history: History, backfill: int) -> BackfillDict | None: ...
+def cells_of_backfill(
+    history: History, backfill: int
+) -> list[tuple[int, int, str, str | None]]: ...

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from mainspring._dag import Dag
     from mainspring._mainspring import History as CoreHistory
+    from mainspring._mainspring import ManualClock
     from mainspring._mainspring import Session as CoreSession
 
 _lock = threading.RLock()
@@ -22,6 +23,10 @@ _hooked = False
 
 stopped: "set[str]" = set()
 """Databases of simulated worlds that are stopped: nothing runs there by the machine's clock."""
+
+
+clocks: "dict[str, ManualClock]" = {}
+"""What shows the time in simulated worlds, by their databases."""
 
 
 class Session:
@@ -38,6 +43,7 @@ class Session:
         self._abandoned = False
         self._has_processes = False
         self.known: set[int] = set()
+        self.simulated = False
 
     def use_processes(self) -> None:
         """From now on handlers in files run in worker processes, as many as there are slots."""
@@ -65,6 +71,13 @@ class Session:
             self.core.register(specs)
         for dag in changed:
             self._registered[dag.name] = (dag, dag.changes)
+
+    def dag(self, name: str) -> "Dag | None":
+        """Return the dag of this name that this process has, if it has one."""
+        from mainspring._definition import defined
+
+        known = self._registered.get(name)
+        return defined.get(name) or (None if known is None else known[0])
 
     def remove(self, dags: "list[str]") -> None:
         """Forget dags, so that the same one is stored anew when it comes back."""

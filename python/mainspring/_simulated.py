@@ -121,6 +121,7 @@ class simulated:  # noqa: N801 - reads as a verb: with simulated():
         where = _session.location(self._database or Path(self._folder.name) / "simulated.db")
         self._world = World(where, self._start, self._stub, durable=kept)
         _session._chosen = where
+        _session.clocks[where] = self._world._clock
         try:
             self._world.start()
             self._world.register(*self._dags)
@@ -141,6 +142,7 @@ class simulated:  # noqa: N801 - reads as a verb: with simulated():
             self._world.stop()
             _session.close(self._world.database)
             _session.stopped.discard(self._world.database)
+            _session.clocks.pop(self._world.database, None)
         finally:
             _session._chosen = self._before
             self._folder.cleanup()
@@ -251,6 +253,7 @@ class World:
             core.stub({key: dict(each) for key, each in dict(self._stub).items()})
         _session.stopped.discard(self.database)
         self._session = _session.adopt(self.database, core)
+        self._session.simulated = True
         self.register(*self._dags.values())
 
     def stop(self) -> None:

@@ -366,7 +366,7 @@ impl Across {
     pub(super) fn cells(&self, from: Looking) -> Vec<CellKey> {
         let Looking { biz_date, nominal_at, follows } = from;
         let key = |at| CellKey { upstream: Arc::clone(&self.upstream), at };
-        if follows && self.follows {
+        if self.same || follows && self.follows {
             return vec![key(CellAt::Instant(nominal_at))];
         }
         if self.unit == OffsetUnit::Slot {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::words::words;
-use super::{BackfillId, BackfillState, Date, Instant, RunId, TaskId, TaskVersionId};
+use super::{BackfillId, BackfillState, Date, Instant, RunId, ScopeId, TaskId, TaskVersionId};
 
 words! {
     /// Which cells of its range a backfill computes.
@@ -212,6 +212,37 @@ pub struct BackfillPlan {
     pub hash: String,
 }
 
+impl BackfillPlan {
+    /// One without any cells.
+    pub fn nothing() -> BackfillPlan {
+        let ask = BackfillAsk {
+            dag: String::new(),
+            tasks: None,
+            from: Date(0),
+            to: Date(0),
+            only: Only::All,
+            also: Vec::new(),
+            order: BackfillOrder::Asc,
+            max_active: 1,
+            upstream: false,
+            downstream: false,
+            on_failure: OnFailure::Continue,
+            params: Map::new(),
+            force: false,
+            reprocess: false,
+            priority: 7,
+            share: 50,
+        };
+        BackfillPlan {
+            ask,
+            tasks: Vec::new(),
+            sets: Vec::new(),
+            runs: Vec::new(),
+            hash: String::new(),
+        }
+    }
+}
+
 /// Tasks that are run together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskSet {
@@ -241,6 +272,21 @@ pub struct BackfillRow {
     pub created_at: Instant,
     /// When it became final.
     pub finished_at: Option<Instant>,
+    /// Whether somebody gave it up: it is CANCELED when what was open of it has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancel_requested: bool,
+    /// Who decides for it, and for the runs that it makes.
+    pub scope_id: ScopeId,
+}
+
+/// Why no run was made for a place of a plan.
+pub mod backfill_notes {
+    /// A run of the backfill had failed before, or somebody gave it up.
+    pub const NOT_STARTED: &str = "NOT_STARTED";
+    /// One of its cells was open in another run when its turn came.
+    pub const RUNNING: &str = crate::model::RunState::Running.as_str();
+    /// No run can be made of its tasks and parameters.
+    pub const REFUSED: &str = "REFUSED";
 }
 
 /// Where a planned run of a backfill stands.

@@ -26,7 +26,7 @@ mod words;
 
 pub use backfill::{
     BackfillAsk, BackfillOrder, BackfillPlan, BackfillRow, BackfillRunRow, BackfillTask, OnFailure,
-    Only, PlannedRun, TaskSet, Why,
+    Only, PlannedRun, TaskSet, Why, backfill_notes,
 };
 pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;
@@ -45,7 +45,7 @@ pub use past::PastCell;
 pub use planned::{Column, Conflict, DiffCell, Estimate, Grid, PlanDiff, Planned, Row};
 pub use problem::{Problem, SpecError};
 pub use release::{ReleaseAsk, ReleaseKind, ReleaseRow, Share, VersionRow};
-pub use request::{Ask, Decided, RequestRow};
+pub use request::{Ask, Decided, RequestRow, Steer};
 pub use rows::{
     AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, REMOVED,
     RunRow, ScopeLease, TaskRunRow,

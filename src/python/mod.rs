@@ -3,8 +3,10 @@
 mod arguments;
 mod asker;
 mod backfill;
+mod backfills;
 mod business;
 mod calendar;
+mod columns;
 mod context;
 mod errors;
 mod faces;
@@ -29,9 +31,16 @@ mod _mainspring {
     #[pymodule_export]
     use super::backfill::{BackfillPlan, plan_backfill};
     #[pymodule_export]
+    use super::backfills::{
+        apply_backfill, ask_backfill, cells_of_backfill, list_backfills, live_of_backfill,
+        read_backfill, steer_backfill, wait_backfill,
+    };
+    #[pymodule_export]
     use super::business::Calendar;
     #[pymodule_export]
     use super::calendar::{Rule, first_instant, instants_of, render, wall_at};
+    #[pymodule_export]
+    use super::columns::Columns;
     #[pymodule_export]
     use super::context::Context;
     #[pymodule_export]

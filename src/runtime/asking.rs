@@ -10,7 +10,7 @@ use super::node::is_alive;
 use super::refusal::SessionError;
 use super::session::lock;
 use crate::model::{Ask, Decided, NodeRow, ScopeId};
-use crate::store::{SqliteOptions, SqliteStore, Store};
+use crate::store::{BackfillStore as _, SqliteOptions, SqliteStore, Store};
 
 /// The name of the scope that `mainspring up` holds.
 pub const MAIN: &str = "main";
@@ -70,6 +70,11 @@ impl Asker {
     /// unless it is to be decided `later`, by the next one.
     pub fn ask(&self, ask: &Ask, by: Option<&str>, later: bool) -> Result<i64, SessionError> {
         let scope = match ask.run() {
+            _ if let Some(id) = ask.backfill() => {
+                let missing = || SessionError::NotFound(format!("there is no backfill {id}"));
+                let stored = lock(&self.store).backfill(id)?.ok_or_else(missing)?;
+                Some(stored.row.scope_id)
+            }
             Some(run) => {
                 let missing = || SessionError::NotFound(format!("there is no run {run}"));
                 let stored = lock(&self.store).stored_run(run)?.ok_or_else(missing)?;

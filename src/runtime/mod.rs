@@ -11,6 +11,7 @@ mod driver;
 mod executor;
 mod executors;
 mod files;
+mod filling;
 mod inline;
 mod logs;
 mod node;
@@ -40,6 +41,7 @@ pub use executor::{
     Executor, Finished, HandlerHost, Input, Interpreter, Job, ProcessHost, RunInfo, StopHandle,
 };
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
+pub use filling::HostsOf;
 pub use inline::{Hiring, Next, Worker};
 pub use logs::{LogSink, Stream};
 pub use node::{host_name, is_alive};
@@ -53,4 +55,4 @@ pub use told::News;
 pub use unreadable::{Unreadable, unreadable};
 pub use verify::{Proof, prove_fires, verify};
 pub use versions::TaskVersions;
-pub use watch::{RunWatch, Status};
+pub use watch::{BackfillStatus, BackfillWatch, RunWatch, Status};

@@ -113,6 +113,7 @@ fn facts(store: &mut dyn Store, ask: &BackfillAsk) -> Result<Facts, SessionError
     for dag in found.into_values() {
         facts.dags.push(dag_facts(store, dag)?);
     }
+    facts.held = store.held_cells()?;
     facts.slots = store.pools()?.into_iter().map(|(name, (slots, _))| (name, slots)).collect();
     let limits = store.limits()?.into_iter();
     facts.slots.extend(limits.map(|(name, (slots, _))| (format!("limit:{name}"), slots)));

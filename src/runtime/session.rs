@@ -23,10 +23,10 @@ use super::request::{
     CachedPlan, NewRunRequest, Rerun, indexes, indexes_in, items_of_rows, new_run,
 };
 use super::told::Told;
-use super::watch::RunWatch;
+use super::watch::{BackfillWatch, RunWatch};
 use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, Word, World, check_pairs, explain};
 use crate::model::{
-    DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
+    BackfillId, DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
 };
 use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
 
@@ -69,6 +69,7 @@ pub struct Session {
     pub(super) store: Mutex<SqliteStore>,
     plans: Mutex<BTreeMap<String, Arc<CachedPlan>>>,
     watches: Mutex<BTreeMap<RunId, Arc<RunWatch>>>,
+    pub(super) backfills: Mutex<BTreeMap<BackfillId, Arc<BackfillWatch>>>,
     driver: Mutex<Option<JoinHandle<()>>>,
     hiring: Hiring,
     pub(super) told: Arc<Told>,
@@ -154,6 +155,7 @@ impl Session {
             store: Mutex::new(store),
             plans: Mutex::new(BTreeMap::new()),
             watches: Mutex::new(BTreeMap::new()),
+            backfills: Mutex::new(BTreeMap::new()),
             driver: Mutex::new(Some(thread)),
             hiring,
             told,
@@ -500,6 +502,18 @@ impl Session {
             processes.close();
         }
         self.hiring.close();
+    }
+
+    pub(super) fn lease(&self) -> ScopeLease {
+        self.lease
+    }
+
+    pub(super) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
     }
 
     pub(super) fn now(&self) -> Instant {

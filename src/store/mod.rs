@@ -3,9 +3,12 @@
 //! A store is synchronous and used by one thread at a time; each thread that needs one opens its
 //! own. `memory` is the oracle that the others are compared with, by one conformance suite.
 
+mod backfills;
 mod batch;
 mod definition;
 mod error;
+#[cfg(feature = "sqlite")]
+mod history;
 mod memory;
 mod query;
 mod release;
@@ -18,10 +21,14 @@ mod verify;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use backfills::{BackfillCell, BackfillStore, BackfillSummary, InTheWay, StoredBackfill};
 pub use batch::{
-    Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed, Watermark,
+    BackfillMoved, Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed,
+    Watermark,
 };
 pub use error::{Changed, CommitError, StoreError};
+#[cfg(feature = "sqlite")]
+pub use history::{Column, HistoryAsk, HistoryCell, Kind, Level, Names, TakeHistory, known_words};
 pub use memory::MemoryStore;
 pub use query::{
     AttemptFilter, DependentEdge, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,
@@ -147,7 +154,7 @@ impl StoredResult {
 }
 
 /// Transactions and questions; a store has no others.
-pub trait Store: Send {
+pub trait Store: Send + BackfillStore {
     /// Registers definitions. All or nothing; the same definitions again change no row.
     ///
     /// A task whose content changed gets a new version, which becomes active unless a release is

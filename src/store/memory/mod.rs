@@ -2,6 +2,7 @@
 //!
 //! Clones share one memory, so that every thread can have one, as with a file.
 
+mod backfills;
 mod commit;
 mod past;
 mod read;
@@ -21,9 +22,10 @@ use super::{
     StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, LeaseRow, NodeId, NodeRow, PastCell, Period,
-    ReleaseAsk, ReleaseRow, RequestRow, RunId, RunRow, ScheduleDef, ScheduleId, ScopeId,
-    ScopeLease, Skip, TaskDef, TaskId, TaskRunId, TaskRunRow, TaskVersionId, VersionRow,
+    Ask, AttemptRow, BackfillId, BackfillRow, BackfillRunRow, DagDef, DagId, Date, Instant,
+    LeaseRow, NodeId, NodeRow, PastCell, Period, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunRow,
+    ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId, TaskRunId, TaskRunRow,
+    TaskVersionId, VersionRow,
 };
 
 /// A store that is gone with its last clone.
@@ -47,6 +49,7 @@ struct Data {
     scopes: BTreeMap<ScopeId, ScopeLease>,
     scope_names: BTreeMap<String, ScopeId>,
     requests: BTreeMap<i64, RequestRow>,
+    backfills: BTreeMap<BackfillId, (BackfillRow, Vec<BackfillRunRow>)>,
     runs: BTreeMap<RunId, (RunRow, bool)>,
     task_runs: BTreeMap<TaskRunId, TaskRunRow>,
     /// Items of mapped tasks, which were made after their runs.

@@ -5,8 +5,10 @@
 //! do not wait for each other; every write transaction takes the lock at its beginning, so that it
 //! waits there and never fails in its middle.
 
+mod backfills;
 mod commit;
 mod errors;
+mod history;
 mod migrate;
 mod open;
 mod past;
@@ -78,6 +80,13 @@ impl SqliteStore {
     }
 
     /// One write transaction, all or nothing.
+    fn change<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, crate::store::CommitError> {
+        self.write(work).map_err(|fault| self.place.commit(fault))
+    }
+
     fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         self.transaction("BEGIN IMMEDIATE", work)
     }

@@ -121,6 +121,7 @@ pub fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, nominal: i6
         first_task_run_id: TaskRunId(ids.task_run),
         task_count: dag.tasks.len() as u32,
         schedule_id: None,
+        backfill_id: None,
     };
     let task_runs = (0u32..)
         .zip(&dag.tasks)
