@@ -52,10 +52,43 @@ def text_of(plan: "Plan") -> str:
 
 def html_of(plan: "Plan") -> str:
     """Return a plan as HTML."""
-    from html import escape
+    from mainspring._grid import grid_html
 
-    # The grid of all views takes the place of the text here.
-    return f'<pre style="background:transparent;color:inherit">{escape(text_of(plan))}</pre>'
+    rows, columns, cells = grid_of(plan)
+    title, done = heading(plan)
+    counts = ", ".join(f"{count:,} {reason.replace('_', ' ')}"
+                       for reason, count in plan.counts.items())
+    return grid_html(rows, columns, cells, title=f"{title}: {done}",
+                     notes=[counts, *remarks(plan)])
+
+
+def grid_of(plan: "Plan") -> "tuple[list[str], list[str], dict[tuple[str, str], tuple[str, str]]]":
+    """Return a plan as the grid of all views has it: rows, columns, and cells with a title."""
+    reasons = {letter: reason for reason, letter in LETTERS.items()}
+    tasks, zones = plan.head["tasks"], plan.head["zones"]
+    rows: list[str] = []
+    labels: set[str] = set()
+    cells: dict[tuple[str, str], tuple[str, str]] = {}
+    for columns, lines in plan._core.grids():
+        dates = [date for _, date in columns]
+        several = len(set(dates)) < len(dates)
+        for task, letters in lines:
+            name = f"{tasks[task]['dag']}.{tasks[task]['name']}"
+            rows.append(name)
+            for (at, date), letter in zip(columns, letters, strict=True):
+                if letter == "_":
+                    continue
+                label = f"{date}T{_clock(at, zones[task])}" if several and at is not None else date
+                labels.add(label)
+                reason = reasons[letter]
+                cells[name, label] = reason, f"{name} {label}: {MEANINGS[reason]}"
+    return rows, sorted(labels), cells
+
+
+def _clock(at: int, zone: str) -> str:
+    from mainspring._time import known_instant
+
+    return known_instant(at, zone).strftime("%H:%M")
 
 
 def heading(plan: "Plan") -> "list[str]":

@@ -1,10 +1,12 @@
 """The plan of a backfill, from Python."""
 
+import json
 import os
 import random
 import subprocess
 import sys
 from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
 
 import mainspring as ms
 import pytest
@@ -293,3 +295,39 @@ def test_a_million_names_do_no_harm():
             ms.backfill(orders(), junk, "2024-01-02", tasks=["load"])
         except ms.SpecError:
             pass
+
+
+RANGES = Path(__file__).parents[1] / "data" / "time" / "backfill_range.jsonl"
+
+
+@pytest.mark.parametrize(("given", "expect"), [
+    pytest.param(case["input"], case["expect"], id=case["id"])
+    for case in map(json.loads, RANGES.read_text(encoding="utf-8").splitlines())
+])
+def test_the_runs_are_those_of_the_cases(given, expect):
+    rule = ms.cron(given["expr"], given["tz"], **given.get("options", {}))
+    with ms.Dag("loads", schedule=rule, start_date=given.get("start_date"),
+                end_date=given.get("end_date"), biz_offset=given["biz_offset_days"]) as dag:
+        @ms.task
+        def load(): ...
+    ask = dag, given["from"], given["to"]
+    if isinstance(expect, dict) and "error" in expect:
+        with pytest.raises(ms.SpecError) as caught:
+            ms.backfill(*ask)
+        assert codes(caught) == [expect["error"]]
+        return
+    try:
+        plan = ms.backfill(*ask)
+    except ms.SpecError as error:
+        # All of it lies in the future, or before the first date of the schedule.
+        assert error.code in ("in_future", "before_start")
+        return
+    cells = [cell for cell in plan.cells if cell.nominal_at is not None]
+    rows = [{"biz_date": str(cell.biz_date), "fire": cell.nominal_at.isoformat()}
+            for cell in cells]
+    if given.get("summary"):
+        rows = {"count": len(rows), "first": rows[0]["fire"], "last": rows[-1]["fire"]}
+    assert rows == expect
+    runs = [(str(run.biz_date), run.nominal_at.isoformat()) for run in plan.runs]
+    assert runs == [(str(cell.biz_date), cell.nominal_at.isoformat()) for cell in cells
+                    if cell.included]
