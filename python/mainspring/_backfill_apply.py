@@ -38,12 +38,16 @@ def apply(plan: "Plan", *, wait: bool = True, progress: "bool | None" = None,
     Raises
     ------
     ConflictError
-        When the plan would be another one now, was applied already, or an open backfill has one of
-        its cells. Nothing was started then.
+        When the plan computes nothing, would be another one now, was applied already, or an open
+        backfill has one of its cells. Nothing was started then.
     """
     from mainspring._backfills import Backfill
     from mainspring._session import location
+    from mainspring.errors import ConflictError
 
+    if not len(plan):
+        raise ConflictError("nothing is to be done: the plan computes no cell\n"
+                            "  hint: only='all' computes again what is there")
     where = location(plan._database)
     if scheduler is not False:
         asked = _ask(plan, where, must=bool(scheduler))
@@ -123,6 +127,10 @@ def apply_from_command_line(plan: "Plan", options: "argparse.Namespace",
     """Do what a plan says, and show how it goes; the exit code of the command."""
     from mainspring.cli.backfills import loaded, shown
 
+    if not len(plan):
+        console.note("nothing was begun: the plan computes no cell")
+        console.document({"id": None, "exit_code": 0})
+        return 0
     dags = loaded({each["dag"] for each in plan.head["sets"]}, options, console)
     backfill = apply(plan, wait=False)
     console.note(f"backfill {backfill.id} was begun")

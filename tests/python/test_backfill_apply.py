@@ -167,6 +167,16 @@ def test_a_plan_is_applied_once_and_one_that_is_old_is_refused():
     assert len(ms.backfills()) == 1
 
 
+def test_an_empty_plan_is_refused_and_makes_nothing():
+    dag = simple()
+    ms.backfill(dag, "2024-06-01", "2024-06-02").apply()
+    empty = ms.backfill(dag, "2024-06-01", "2024-06-02")
+    assert len(empty) == 0
+    with pytest.raises(ms.ConflictError, match="the plan computes no cell"):
+        empty.apply()
+    assert len(ms.backfills()) == 1
+
+
 def test_pausing_cancelling_and_going_on():
     gate, entered = threading.Event(), threading.Semaphore(0)
 

@@ -22,6 +22,10 @@ use crate::store::{Batch, StoreError, StoredBackfill, StoredResult};
 /// So many decisions about backfills are made in one turn at most.
 const FILLS: usize = 1_024;
 
+/// Why a plan without a cell is not applied.
+const NOTHING: &str = "nothing is to be done: the plan computes no cell\n  hint: only=\"all\" \
+                       computes again what is there";
+
 /// What the driver keeps of a backfill besides the world.
 pub(super) struct Filled {
     plans: Vec<Arc<Plan>>,
@@ -68,6 +72,9 @@ impl Driver {
         turn: &mut Turn,
         now: Instant,
     ) -> Result<BackfillId, SessionError> {
+        if plan.runs.is_empty() {
+            return Err(SessionError::Refused(NOTHING.to_owned()));
+        }
         if let Some(found) = self.store.in_the_way(plan)? {
             return Err(SessionError::Refused(refusal(&found)));
         }
