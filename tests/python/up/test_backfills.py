@@ -73,8 +73,8 @@ def test_the_commands(place):
     code, out, err = place.ms(*words, "--apply")
     assert code == 0 and "another backfill has it" in out, out + err
     assert len(place.rows("SELECT id FROM backfill")) == 1
+    assert place.json("backfills", 1, "resume")["state"] == "RUNNING"
     place.open_gate("go")
-    place.json("backfills", 1, "resume")
     tools.until(lambda: state(place) == "SUCCESS")
     code, out, _ = place.ms("backfills", 1)
     assert code == 0 and "SUCCESS" in out
