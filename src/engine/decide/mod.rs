@@ -87,6 +87,19 @@ pub enum Refusal {
         /// Where that stands.
         state: State,
     },
+    /// A backfill computes these very cells at the moment: never two at once.
+    #[error(
+        "run {run} of backfill {backfill} computes {dag} for this date at the moment\n  \
+         hint: wait for it, or give it up with `mainspring backfills {backfill} cancel`"
+    )]
+    InBackfill {
+        /// The dag.
+        dag: String,
+        /// The backfill's run.
+        run: RunId,
+        /// The backfill.
+        backfill: BackfillId,
+    },
     /// The backfill is not here.
     #[error("backfill {0} is not known here")]
     NoBackfill(BackfillId),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{RerunWhat, Run, TaskRun, TaskRunRef};
 use super::Refusal;
 use super::draft::Draft;
-use crate::model::{Instant, Progress, RunId, State};
+use crate::model::{Instant, Progress, RunId, State, TaskId};
 
 /// What is chosen of a run.
 struct Chosen {
@@ -59,6 +59,10 @@ impl Draft<'_> {
         };
         self.refuse_items(run, &chosen)?;
         refuse_open(run, &chosen.planned, |_| true)?;
+        let changed = chosen.changed();
+        let tasks = changed.iter().filter_map(|at| run.plan.tasks.get(*at as usize));
+        let tasks: Vec<TaskId> = tasks.map(|task| task.task_id).collect();
+        self.refuse_filled(&run.plan, &tasks, run.row.nominal_at, Some(id))?;
         self.mark_stale(run.row.id, &chosen);
         let now = self.now;
         for index in &chosen.planned {
