@@ -33,6 +33,7 @@ mod served;
 mod texts;
 mod upstream;
 mod versions;
+mod watched;
 mod world;
 
 pub use action::{

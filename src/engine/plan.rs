@@ -195,6 +195,11 @@ impl Plan {
         self.names.get(index as usize)?.first()
     }
 
+    /// The names under which other runs look at a task.
+    pub(super) fn names_of(&self, index: u32) -> &[Arc<str>] {
+        self.names.get(index as usize).map_or(&[], Vec::as_slice)
+    }
+
     /// The edges of a task to other runs.
     pub fn across(&self, index: u32) -> &[Across] {
         self.across.get(index as usize).map_or(&[], Vec::as_slice)

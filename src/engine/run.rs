@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::cell::{Cells, Looking, Votes};
+use super::cell::{Looking, Votes};
 use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
 use super::filling::OfBackfill;
 use super::items::{Items, Place};
 use super::queue::claims_of;
+use super::watched::Cells;
 use super::{Plan, PlannedTask, Rest, Stop, conditions};
 use crate::model::{
     Claim, EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId,

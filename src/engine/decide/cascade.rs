@@ -95,8 +95,11 @@ impl Draft<'_> {
                 if edges.hint.is_none() && known && !edges.lost_cause {
                     return;
                 }
-                let found = self.find_cause(at);
-                if let Some(root) = found.filter(|root| root.0 != blocked_by || root.0.is_none()) {
+                let code = progress.code.clone();
+                let is_new = |(root, why): &Cause| {
+                    *root != blocked_by || root.is_none() && code.as_deref() != Some(why)
+                };
+                if let Some(root) = self.find_cause(at).filter(is_new) {
                     self.shift_twice(at, unblock, |p| block(p, root));
                 }
             }

@@ -56,7 +56,7 @@ impl Driver {
         }
         let all = std::mem::take(&mut self.upstreams.stale);
         let keys: Vec<CellKey> = match all {
-            true => self.world.cells().cloned().collect(),
+            true => self.world.cells().collect(),
             false => self.world.unread_cells().cloned().collect(),
         };
         let read: Result<Vec<_>, SessionError> =
