@@ -10,8 +10,8 @@ use super::items::Place;
 use super::queue::{claims_of, fits};
 use super::run::{Live, Run, TaskRun};
 use super::{
-    CreateRun, Decision, End, FillMove, FillPlace, LeaseStop, Move, NewFilling, NewItems, Overdue,
-    Rests, RunMove, ScheduleMove, Start, TaskRunRef, World,
+    CreateRun, Decision, EdgeAt, End, FillMove, FillPlace, LeaseStop, Move, NewFilling, NewItems,
+    Overdue, Rests, RunMove, ScheduleMove, Start, TaskRunRef, World,
 };
 use crate::model::{BackfillId, Progress, RunId, RunState, ScheduleId, State};
 
@@ -100,6 +100,9 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
     for (at, texts) in &decision.texts {
         world.change(*at, |task_run| task_run.texts = Some(Box::new(texts.clone())));
     }
+    for (at, edge) in &decision.waited {
+        world.wait_no_longer(*at, *edge);
+    }
     for items in &decision.items {
         world.make_items(items)?;
     }
@@ -184,6 +187,7 @@ impl World {
                 live: None,
                 counts: Default::default(),
                 votes: Vec::new(),
+                patience: None,
                 texts: None,
             });
             run.count_item(first + nth);
@@ -258,8 +262,13 @@ impl World {
         let texts = run.get(at.index).and_then(|task_run| task_run.texts.clone());
         let texts = texts.as_deref();
         for (index, rule) in plan.downstream(at.index) {
-            let from = edge_verdict(rule, Standing::of(before, texts));
-            let after = edge_verdict(rule, Standing::of(to, texts));
+            let over = rule.wait_up_to_ms.is_some()
+                && self
+                    .runs
+                    .get(&at.run)
+                    .is_some_and(|run| run.is_over(index, EdgeAt::Here(at.index)));
+            let from = edge_verdict(rule, Standing::of(before, texts)).without(over);
+            let after = edge_verdict(rule, Standing::of(to, texts)).without(over);
             if from != after {
                 let at = TaskRunRef { run: at.run, index };
                 self.change(at, |task_run| task_run.counts.change(rule.kind, from, after));

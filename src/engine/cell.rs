@@ -144,6 +144,8 @@ pub struct Votes {
     pub(super) passed: u32,
     /// Cells that were not read yet.
     pub(super) unread: u32,
+    /// Whether the edge is waited for no longer.
+    pub(super) over: bool,
 }
 
 impl Votes {
@@ -171,16 +173,17 @@ impl Votes {
         self.unread = self.unread + to.unread - from.unread;
     }
 
-    /// What they come to: all have to hold.
+    /// What they come to: all have to hold, as long as the edge is waited for.
     pub fn verdict(&self) -> Verdict {
-        match () {
+        let said = match () {
             () if self.unread > 0 => Verdict::Waits,
             () if self.skips > 0 => Verdict::Skip,
             () if self.broken > 0 => Verdict::Broken,
             () if self.waits > 0 => Verdict::Waits,
             () if self.passed > 0 && self.holds == 0 => Verdict::Passed,
             () => Verdict::Holds,
-        }
+        };
+        said.without(self.over)
     }
 }
 

@@ -39,6 +39,11 @@ impl Verdict {
     pub const fn lets_go(self) -> bool {
         matches!(self, Verdict::Holds | Verdict::Skip | Verdict::Passed)
     }
+
+    /// What it is where the upstream is waited for no longer.
+    pub(super) const fn without(self, over: bool) -> Verdict {
+        if over && !self.lets_go() { Verdict::Holds } else { self }
+    }
 }
 
 /// How an edge judges, as a plan keeps it.
@@ -52,6 +57,8 @@ pub struct EdgeRule {
     pub match_on: MatchOn,
     /// What the author wants of a skipped upstream.
     pub on_skip: Option<OnSkip>,
+    /// How long it waits, in milliseconds; none is for ever.
+    pub wait_up_to_ms: Option<i64>,
 }
 
 /// A compiled pattern; equal to one of the same text.
@@ -67,7 +74,13 @@ impl PartialEq for Pattern {
 impl EdgeRule {
     /// A rule that is its kind and the default in all else.
     pub const fn of_kind(kind: EdgeKind) -> EdgeRule {
-        EdgeRule { kind, pattern: None, match_on: MatchOn::Result, on_skip: None }
+        EdgeRule {
+            kind,
+            pattern: None,
+            match_on: MatchOn::Result,
+            on_skip: None,
+            wait_up_to_ms: None,
+        }
     }
 
     /// The rule of an edge as it was defined. A pattern that does not compile was refused before;
@@ -82,6 +95,7 @@ impl EdgeRule {
             pattern: edge.pattern.as_ref().and_then(compile),
             match_on: edge.match_on,
             on_skip: edge.on_skip,
+            wait_up_to_ms: edge.wait_up_to_ms,
         }
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use super::across_words::said;
 use super::edges::{edge_verdict, skip_codes};
 use super::filling::SHARE;
+use super::patience::until;
 use super::queue::fits;
 use super::run::MAPPING;
 use super::{Stop, TaskRunRef, World, conditions};
@@ -30,6 +31,10 @@ pub enum Reason {
     Upstreams(Vec<(String, State)>, usize),
     /// What an edge to another run looks at, and what it says of it.
     Outside(String),
+    /// An edge to this upstream is waited for until then; after that it holds without.
+    WaitsUpTo(String, Instant),
+    /// This upstream was waited for until then, and is waited for no longer.
+    Without(String, Instant),
     /// It is BLOCKED by this failed task, at the root.
     BlockedBy(String, TaskRunId),
     /// A delay is not over.
@@ -148,7 +153,7 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
                 let name = run.name(index);
                 reasons.push(Reason::BlockedBy(name, root));
             }
-            reasons.extend(upstreams(run, at.index));
+            reasons.extend(upstreams(run, at.index, now));
             reasons.extend(said(world, run, at.index, now).into_iter().map(Reason::Outside));
         }
         State::Running if task.def.is_gate() && live.is_some_and(|live| !live.ended) => {
@@ -188,6 +193,9 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
         }
         _ => {}
     }
+    if task_run.patience.is_some() && !progress.state.is_final() {
+        reasons.extend(patience(world, run, at.index, now));
+    }
     reasons.extend(progress.blocked_until.map(Reason::BlockedUntil));
     if let Some(deadline_at) = progress.deadline_at.filter(|_| progress.overdue_at.is_some()) {
         reasons.push(Reason::Overdue(deadline_at));
@@ -209,7 +217,27 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
     Some(Explanation { task: run.name(at.index), run: at.run, state: progress.state, reasons })
 }
 
-fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
+/// Upstreams that it waits for, or waited for, up to a time.
+fn patience(world: &World, run: &super::Run, index: u32, now: Instant) -> Vec<Reason> {
+    let here = run.plan.upstream(index).filter_map(|(up, rule)| {
+        let said = edge_verdict(rule, run.get(up)?.standing());
+        Some((run.name(up), said, until(&run.row, rule)?))
+    });
+    let across = run.plan.across(index).iter().filter_map(|edge| {
+        let until = until(&run.row, &edge.rule)?;
+        let whys = world.cells.whys(edge, run);
+        let waits = whys.iter().map(|(_, verdict, _)| *verdict).find(|said| !said.lets_go());
+        Some((edge.upstream.to_string(), waits?, until))
+    });
+    let open = here.chain(across).filter(|(_, said, _)| !said.lets_go());
+    open.map(|(name, _, until)| match until > now {
+        true => Reason::WaitsUpTo(name, until),
+        false => Reason::Without(name, until),
+    })
+    .collect()
+}
+
+fn upstreams(run: &super::Run, index: u32, now: Instant) -> Option<Reason> {
     let mut named = Vec::new();
     let mut more = 0;
     for (upstream, rule) in run.plan.upstream(index) {
@@ -217,7 +245,8 @@ fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
             continue;
         };
         let state = task_run.progress.state;
-        if edge_verdict(rule, task_run.standing()).lets_go() {
+        let over = until(&run.row, rule).is_some_and(|until| until <= now);
+        if edge_verdict(rule, task_run.standing()).without(over).lets_go() {
             continue;
         }
         if named.len() < NAMED {
@@ -283,6 +312,8 @@ impl fmt::Display for Reason {
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
             Reason::Outside(text) => f.write_str(text),
+            Reason::WaitsUpTo(task, at) => write!(f, "goes on without {task} at {at}"),
+            Reason::Without(task, at) => write!(f, "{task} was waited for until {at}"),
             Reason::BlockedBy(task, id) => write!(f, "blocked by {task} (task run {id})"),
             Reason::WaitsUntil(at, Some(code)) => write!(f, "tried again at {at} after {code}"),
             Reason::WaitsUntil(at, None) => write!(f, "waits until {at}"),

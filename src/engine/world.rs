@@ -160,6 +160,7 @@ impl World {
                 progress: task_run.progress,
                 counts: Default::default(),
                 votes: Vec::new(),
+                patience: None,
                 texts: self.texts.remove(&task_run.id).map(Box::new),
             });
         }

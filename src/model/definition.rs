@@ -245,6 +245,9 @@ pub struct Dependency {
     /// Whether the asset comes from elsewhere: no task of ours makes it ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub external: bool,
+    /// How long a COMPLETED edge waits, in milliseconds; after that it holds without its upstream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_up_to_ms: Option<i64>,
 }
 
 fn is_result(on: &MatchOn) -> bool {
@@ -265,6 +268,7 @@ impl Dependency {
             match_on: MatchOn::Result,
             on_skip: None,
             external: false,
+            wait_up_to_ms: None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::cell::{Absence, Cell, CellKey, Found, Known, Votes, Why};
 use super::super::edges::Verdict;
 use super::super::watched::Cells;
-use super::super::{Across, TaskRunRef};
+use super::super::{Across, EdgeAt, TaskRunRef};
 use super::draft::Draft;
 use crate::model::{EdgeKind, Instant, State, TaskRunId};
 
@@ -111,8 +111,7 @@ impl Draft<'_> {
 
     /// A cell says something else to an edge, or says it for another reason.
     fn vote(&mut self, at: TaskRunRef, (edge, kind): (u32, EdgeKind), before: Votes, after: Votes) {
-        let known = self.task_run(at).and_then(|t| t.votes.get(edge as usize)).copied();
-        let Some(mut votes) = self.votes.get(&(at, edge)).copied().or(known) else { return };
+        let Some(mut votes) = self.votes_of(at, edge) else { return };
         let from = votes;
         votes.change(before, after);
         self.votes.insert((at, edge), votes);
@@ -123,6 +122,12 @@ impl Draft<'_> {
         edges.searched = false;
         self.edges.insert(at, edges);
         self.touched.push_back(at);
+    }
+
+    /// What the runs say that an edge looks at, as of this decision.
+    pub(super) fn votes_of(&self, at: TaskRunRef, edge: u32) -> Option<Votes> {
+        let known = || self.task_run(at)?.votes.get(edge as usize).copied();
+        self.votes.get(&(at, edge)).copied().or_else(known)
     }
 
     /// The task runs that the edges of one look at and that are not here: somebody else may move
@@ -178,7 +183,10 @@ impl Draft<'_> {
     /// Looks at what breaks the edges of a task run to other runs, as of this decision.
     fn each_broken(&self, at: TaskRunRef, mut look: impl FnMut(Why<'_>)) {
         let Some(run) = self.run(at.run) else { return };
-        for edge in run.plan.across(at.index) {
+        for (nth, edge) in (0..).zip(run.plan.across(at.index)) {
+            if edge.rule.wait_up_to_ms.is_some() && self.is_over(at, EdgeAt::Across(nth)) {
+                continue;
+            }
             for key in edge.cells(run.period()) {
                 let Some(known) = self.known(&key) else { continue };
                 let verdicts = known.verdicts(edge).into_iter();

@@ -4,8 +4,8 @@
 //! then are broken edges looked at, each upstream at most once, because a cause that was found
 //! earlier might be gone by then.
 
-use super::super::TaskRunRef;
 use super::super::edges::{Standing, Verdict, edge_verdict, skip_codes};
+use super::super::{EdgeAt, TaskRunRef};
 use super::draft::{Draft, cause};
 use crate::model::{Progress, State, TaskRunId};
 
@@ -27,6 +27,7 @@ impl Draft<'_> {
     }
 
     fn judge(&mut self, at: TaskRunRef) {
+        self.wait_no_longer(at);
         let counts = self.edges(at).counts;
         let Some(progress) = self.progress(at) else { return };
         match progress.state {
@@ -128,7 +129,8 @@ impl Draft<'_> {
         let run = self.run(at.run)?;
         run.plan.upstream(at.index).find_map(|(index, rule)| {
             let upstream = self.progress(TaskRunRef { run: at.run, index })?;
-            if edge_verdict(rule, Standing::of(upstream, None)) != Verdict::Broken {
+            let is_broken = edge_verdict(rule, Standing::of(upstream, None)) == Verdict::Broken;
+            if !is_broken || self.is_over(at, EdgeAt::Here(index)) {
                 return None;
             }
             let root = cause(run.get(index)?.id, upstream)?;

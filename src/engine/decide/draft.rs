@@ -11,7 +11,7 @@ use super::super::edges::{Counts, Standing, Texts, Verdict, edge_verdict};
 use super::super::items::Place;
 use super::super::run::{Live, Run, Tally, TaskRun};
 use super::super::{
-    Decision, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
+    Decision, EdgeAt, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
 };
 use crate::model::{Instant, Progress, RunId, RunState, State, StopReason, TaskRunId};
 
@@ -36,6 +36,8 @@ pub(super) struct Draft<'w> {
     pub(super) found: BTreeMap<(CellKey, Instant), Found>,
     /// What cells say to edges, where that has changed.
     pub(super) votes: BTreeMap<(TaskRunRef, u32), Votes>,
+    /// Edges that are waited for no longer from now on.
+    pub(super) over: BTreeSet<(TaskRunRef, EdgeAt)>,
     /// Output in files of attempts that have just ended.
     pub(super) texts: BTreeMap<TaskRunRef, Texts>,
     /// Task runs whose edges or lease have changed; to be judged.
@@ -77,6 +79,7 @@ impl<'w> Draft<'w> {
             read: BTreeMap::new(),
             found: BTreeMap::new(),
             votes: BTreeMap::new(),
+            over: BTreeSet::new(),
             texts: BTreeMap::new(),
             touched: VecDeque::new(),
             broken: VecDeque::new(),
@@ -201,8 +204,10 @@ impl<'w> Draft<'w> {
         let is = self.texts.get(&at).or(was);
         let mut changed = Vec::new();
         for (index, rule) in plan.downstream(at.index) {
-            let before = edge_verdict(rule, Standing::of(from, was));
-            let after = edge_verdict(rule, Standing::of(to, is));
+            let below = TaskRunRef { run: at.run, index };
+            let over = rule.wait_up_to_ms.is_some() && self.is_over(below, EdgeAt::Here(at.index));
+            let before = edge_verdict(rule, Standing::of(from, was)).without(over);
+            let after = edge_verdict(rule, Standing::of(to, is)).without(over);
             if before != after || after == Verdict::Broken && old_cause != new_cause {
                 changed.push((index, rule.kind, before, after));
             }
@@ -293,8 +298,13 @@ impl<'w> Draft<'w> {
             let at = TaskRunRef { run: run.row.id, index };
             let pending = self.progress(at).is_some_and(|p| p.state == State::Pending);
             let counts = self.edges(at).counts;
-            !pending || counts.outside == 0 && counts.unmet > 0
+            !pending || counts.outside == 0 && counts.unmet > 0 && !self.is_patient(at)
         })
+    }
+
+    /// The state of a run is derived anew when this decision is done.
+    pub(super) fn look_at_run(&mut self, id: RunId) {
+        self.run_draft(id);
     }
 
     fn run_draft(&mut self, id: RunId) -> Option<&mut RunDraft> {

@@ -13,6 +13,7 @@ mod fire;
 mod follow;
 mod lost;
 mod overdue;
+mod patience;
 mod rerun;
 mod rest;
 mod timers;

@@ -11,6 +11,7 @@ mod large;
 mod limits;
 mod mapping;
 mod moments;
+mod patience;
 mod preemption;
 mod queue;
 mod retries;
