@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use crate::model::{
-    BizOffset, Date, Instant, LeaseRow, NodeRow, OffsetUnit, Period, RunId, RunRow, RunState,
-    ScheduleDef, State, TaskId, TaskRunId, TaskRunRow,
+    BizOffset, DagId, Date, Instant, LeaseRow, NodeRow, OffsetUnit, Period, RunId, RunRow,
+    RunState, ScheduleDef, State, TaskId, TaskRunId, TaskRunRow,
 };
 
 /// Which runs.
@@ -115,6 +115,20 @@ pub struct DependentEdge {
     pub to: i32,
     /// Unit of both.
     pub unit: OffsetUnit,
+}
+
+/// What is asked of the ends of a task that a dag follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndsAsked {
+    /// The task.
+    pub task: TaskId,
+    /// The dag that follows it.
+    pub follower: DagId,
+    /// Ends after this instant.
+    pub since: Instant,
+    /// Only of runs of which the journal says something after this entry; none is all. A store that
+    /// does not number its entries gives all.
+    pub after: Option<i64>,
 }
 
 /// Which runs of an upstream.

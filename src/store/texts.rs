@@ -61,6 +61,7 @@ texts! {
     HISTORY_NARROW_TASK_RUNS = "common/history_narrow_task_runs";
     HISTORY_RUNS = "common/history_runs";
     HISTORY_TASK_RUNS = "common/history_task_runs";
+    JOURNAL_HEAD = "common/journal_head";
     JOURNAL_INSERT = "common/journal_insert";
     JOURNAL_OF_RUN = "common/journal_of_run";
     LEASE_DROP = "common/lease_drop";
@@ -167,6 +168,8 @@ texts! {
     TASK_RUN_VIEW = "common/task_run_view";
     TASKS_BY_NAME = "common/tasks_by_name";
     TASK_STANDING = "common/task_standing";
+    UPSTREAM_ENDS = "common/upstream_ends";
+    UPSTREAM_ENDS_AFTER = "common/upstream_ends_after";
     UPSTREAM_OF_DATE = "common/upstream_of_date";
     UPSTREAM_OF_FIRE = "common/upstream_of_fire";
     UPSTREAM_TASK = "common/upstream_task";
@@ -188,6 +191,7 @@ texts! {
     VERSION_OF_DAG = "common/version_of_dag";
     VERSION_OF_TASK = "common/version_of_task";
     VERSION_READ = "common/version_read";
+    VERSION_WALK = "common/version_walk";
 }
 
 #[cfg(test)]

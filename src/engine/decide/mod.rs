@@ -166,6 +166,7 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::ScheduleDue(schedule) => draft.schedule_due(*schedule),
         Event::Pause { schedule, paused, missed } => draft.pause(*schedule, *paused, *missed),
         Event::Read(cells) => draft.read_cells(cells),
+        Event::Ended { dag, ends } => draft.follow_up(*dag, ends),
         Event::Enabled(task) => draft.enabled(*task),
         Event::Expand { at, list } => draft.expand(*at, list)?,
         Event::Collect { at, result, result_uri, texts } => {

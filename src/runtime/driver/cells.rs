@@ -29,9 +29,9 @@ pub struct Upstreams {
     failed_at: Option<Instant>,
 }
 
-struct Reading {
-    task: UpstreamTask,
-    expected: Upstream,
+pub(super) struct Reading {
+    pub task: UpstreamTask,
+    pub expected: Upstream,
 }
 
 impl Driver {
@@ -108,7 +108,11 @@ impl Driver {
         Ok(Known { found, task, expected, absence, declared })
     }
 
-    fn found(&self, run: UpstreamRun, (want_result, want_stdout): (bool, bool)) -> Found {
+    pub(super) fn found(
+        &self,
+        run: UpstreamRun,
+        (want_result, want_stdout): (bool, bool),
+    ) -> Found {
         let result = run.result_uri.as_deref().filter(|_| want_result);
         let log = self.files.log(run.run, run.task_run, run.attempt_no);
         let texts = Texts {
@@ -127,7 +131,10 @@ impl Driver {
     }
 
     /// The task behind the name that an edge has for its upstream.
-    fn upstream(&mut self, name: &Arc<str>) -> Result<Option<Arc<Reading>>, SessionError> {
+    pub(super) fn upstream(
+        &mut self,
+        name: &Arc<str>,
+    ) -> Result<Option<Arc<Reading>>, SessionError> {
         if let Some(known) = self.upstreams.known.get(name) {
             return Ok(known.clone());
         }

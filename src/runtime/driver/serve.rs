@@ -191,7 +191,12 @@ impl Driver {
                 None => schedule.seen_until(self.seen_until),
             });
         }
-        self.world.serve(known.served.clone(), schedules);
+        let served = match known.removed {
+            true => known.served.clone().following_nobody(),
+            false => known.served.clone(),
+        };
+        self.world.serve(served, schedules);
+        self.ends_may_differ();
         Ok(())
     }
 
@@ -382,6 +387,7 @@ impl Driver {
             _ => Map::new(),
         };
         self.drive(row.clone(), params, plan, &host);
+        self.is_following(row.id);
     }
 
     /// Decides the fires that are due, the earliest first.

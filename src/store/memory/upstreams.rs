@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Data, MemoryTask};
 use crate::model::{
-    Date, Dependency, EdgeKind, Instant, RunId, ScopeId, State, TaskId, TaskRunRow,
+    Date, Dependency, EdgeKind, Instant, RunId, RunRow, ScopeId, State, TaskDef, TaskId, TaskRunRow,
 };
 use crate::store::definition::{self, NOT_SELECTED, full_key};
-use crate::store::{DependentEdge, RunsAt, StoreError, UpstreamRun, UpstreamTask};
+use crate::store::{DependentEdge, EndsAsked, RunsAt, StoreError, UpstreamRun, UpstreamTask};
 
 impl Data {
     fn task_of(&self, key: &str) -> Option<(TaskId, &MemoryTask)> {
@@ -75,6 +75,36 @@ impl Data {
             attempt_no: row.progress.attempt_no,
         });
         runs.collect()
+    }
+
+    pub(super) fn upstream_ends(&self, asked: &EndsAsked) -> Vec<(RunRow, UpstreamRun)> {
+        let of_task = self.task_runs.values().filter(|row| row.task_id == asked.task);
+        let fires: Vec<Instant> = of_task.map(|row| row.nominal_at).collect();
+        let is_made = |at: Instant| {
+            let mut runs = self.runs.values().map(|(row, _)| row);
+            runs.any(|row| row.dag_id == asked.follower && row.nominal_at == at && row.timed)
+        };
+        let ended = |run: &UpstreamRun| {
+            let row = self.task_runs.get(&run.task_run);
+            let at = row.and_then(|row| row.progress.finished_at);
+            at.is_some_and(|at| at > asked.since)
+        };
+        let runs = self.upstream_runs(asked.task, &RunsAt::Fires(fires)).into_iter();
+        let open = runs.filter(|run| ended(run) && !is_made(run.nominal_at));
+        open.filter_map(|run| Some((self.runs.get(&run.run)?.0.clone(), run))).collect()
+    }
+
+    pub(super) fn so_since(
+        &self,
+        task: TaskId,
+        is_so: &dyn Fn(&TaskDef) -> bool,
+    ) -> Option<Instant> {
+        let active = self.versions.get(&self.tasks.get(&task)?.active)?.number;
+        let of_task = self.versions.values().filter(|it| it.task == task && it.number <= active);
+        let mut versions: Vec<_> = of_task.collect();
+        versions.sort_by_key(|version| std::cmp::Reverse(version.number));
+        let so = versions.into_iter().take_while(|version| is_so(&version.def));
+        so.last().map(|version| version.created_at)
     }
 
     pub(super) fn dependents(&self, task: TaskId) -> Vec<DependentEdge> {

@@ -6,10 +6,11 @@ use super::errors::Fault;
 use super::read::{self, json};
 use super::{rows, schedules};
 use crate::model::{
-    DagDef, Date, EdgeKind, Instant, RunId, ScheduleId, ScopeId, State, TaskDef, TaskId, TaskRunId,
+    DagDef, Date, EdgeKind, Instant, RunId, RunRow, ScheduleId, ScopeId, State, TaskDef, TaskId,
+    TaskRunId,
 };
 use crate::store::definition::{NOT_SELECTED, PROBE, fires, unknown_asset, unknown_task};
-use crate::store::{DependentEdge, RunsAt, UpstreamRun, UpstreamTask, texts};
+use crate::store::{DependentEdge, EndsAsked, RunsAt, UpstreamRun, UpstreamTask, texts};
 
 pub(super) fn upstream(conn: &Connection, key: &str) -> Result<Option<UpstreamTask>, Fault> {
     let mut select = conn.prepare_cached(texts::UPSTREAM_TASK)?;
@@ -78,6 +79,51 @@ pub(super) fn runs(
         }
     }
     Ok(runs)
+}
+
+pub(super) fn ends(
+    conn: &Connection,
+    asked: &EndsAsked,
+) -> Result<Vec<(RunRow, UpstreamRun)>, Fault> {
+    let (task, since, dag) = (asked.task.0, asked.since.0, asked.follower.0);
+    let found: Vec<UpstreamRun> = match asked.after {
+        None => conn
+            .prepare_cached(texts::UPSTREAM_ENDS)?
+            .query_map(params![task, since, dag, NOT_SELECTED], run)?
+            .collect::<Result<_, _>>()?,
+        Some(after) => conn
+            .prepare_cached(texts::UPSTREAM_ENDS_AFTER)?
+            .query_map(params![task, since, dag, NOT_SELECTED, after], run)?
+            .collect::<Result<_, _>>()?,
+    };
+    let mut select = conn.prepare_cached(texts::RUN_READ)?;
+    let with_row = |found: UpstreamRun| {
+        let (row, _) = select.query_row([found.run.0], rows::run)?;
+        Ok((row, found))
+    };
+    found.into_iter().map(with_row).collect()
+}
+
+pub(super) fn journal_head(conn: &Connection) -> Result<i64, Fault> {
+    Ok(conn.prepare_cached(texts::JOURNAL_HEAD)?.query_row([], |row| row.get(0))?)
+}
+
+pub(super) fn so_since(
+    conn: &Connection,
+    task: TaskId,
+    is_so: &dyn Fn(&TaskDef) -> bool,
+) -> Result<Option<Instant>, Fault> {
+    let mut select = conn.prepare_cached(texts::VERSION_WALK)?;
+    let mut versions = select.query([task.0])?;
+    let mut since = None;
+    while let Some(version) = versions.next()? {
+        let def: TaskDef = json(version.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+        if !is_so(&def) {
+            break;
+        }
+        since = Some(Instant(version.get(0)?));
+    }
+    Ok(since)
 }
 
 fn run(row: &Row<'_>) -> rusqlite::Result<UpstreamRun> {

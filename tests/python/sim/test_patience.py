@@ -50,16 +50,19 @@ def test_what_ends_in_time_is_not_waited_out():
 
 def test_a_run_of_long_ago_that_is_made_today_waits_as_long():
     edge = ms.dep("up.a", kind="COMPLETED", wait_up_to="2h")
-    with ms.testing.simulated("2024-03-10", dags(edge)) as world:
-        world.advance("12h")
-        # Nobody makes the run of the upstream for that day.
-        world.trigger("down", "2024-03-10")
-        made = world.now
-        world.advance("1h")
+    _, down = dags(edge)
+    with ms.Dag("up", timezone="UTC") as up:
+        ms.task(name="a", retries=0)(lambda: "ok")
+    with ms.testing.simulated("2024-03-10", [up, down]) as world:
+        world.advance(to="2024-03-12T12:00")
+        # Nobody makes a run of the upstream, which has no schedule.
+        run = down.run("2024-03-10", wait=False)
+        assert (world.now - run.nominal_at) > timedelta(days=1)
+        world.advance("119m")
         assert newest(world, "down")["b"].state == "PENDING"
-        world.advance("1h")
-        run = newest(world, "down")
-        assert (run["b"].state, run["b"].started_at - made) == ("SUCCESS", timedelta(hours=2))
+        world.advance("1m")
+        b = newest(world, "down")["b"]
+        assert (b.state, b.started_at) == ("SUCCESS", world.now)
 
 
 @pytest.mark.parametrize("kind", [None, "SUCCESS", "DATA_READY", "WEAK"])
