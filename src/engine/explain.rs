@@ -35,6 +35,8 @@ pub enum Reason {
     WaitsUpTo(String, Instant),
     /// This upstream was waited for until then, and is waited for no longer.
     Without(String, Instant),
+    /// It waits for a circle of task runs that wait for each other.
+    Circle(String),
     /// It is BLOCKED by this failed task, at the root.
     BlockedBy(String, TaskRunId),
     /// A delay is not over.
@@ -155,6 +157,8 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
             }
             reasons.extend(upstreams(run, at.index, now));
             reasons.extend(said(world, run, at.index, now).into_iter().map(Reason::Outside));
+            let circle = world.circle(at);
+            reasons.extend(circle.map(|circle| Reason::Circle(world.circle_in_words(&circle))));
         }
         State::Running if task.def.is_gate() && live.is_some_and(|live| !live.ended) => {
             reasons.extend(live.map(|live| Reason::Awaits {
@@ -312,6 +316,11 @@ impl fmt::Display for Reason {
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
             Reason::Outside(text) => f.write_str(text),
+            Reason::Circle(text) => write!(
+                f,
+                "they wait for each other ({text}) and do not go on by themselves: cancel one of \
+                 these runs, or make it anew"
+            ),
             Reason::WaitsUpTo(task, at) => write!(f, "goes on without {task} at {at}"),
             Reason::Without(task, at) => write!(f, "{task} was waited for until {at}"),
             Reason::BlockedBy(task, id) => write!(f, "blocked by {task} (task run {id})"),

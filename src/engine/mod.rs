@@ -11,6 +11,7 @@ mod apply;
 pub mod backfill;
 mod cell;
 mod check;
+mod circle;
 mod conditions;
 mod deadline;
 mod decide;

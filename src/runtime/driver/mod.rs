@@ -6,6 +6,7 @@
 mod act;
 mod ask;
 mod cells;
+mod circles;
 mod fill;
 mod follow;
 mod gather;
@@ -101,6 +102,8 @@ pub struct Driver {
     settling: Vec<Settled>,
     /// What edges to other runs look at.
     upstreams: cells::Upstreams,
+    /// Task runs that wait for each other.
+    circles: circles::Circles,
     /// Ends that make runs of dags which follow them.
     following: follow::Following,
     /// Probes that live here.
@@ -187,6 +190,7 @@ impl Driver {
             settling: Vec::new(),
             upstreams: cells::Upstreams::default(),
             following: follow::Following::default(),
+            circles: circles::Circles::default(),
             resting: rests::Resting::default(),
             fills: BTreeMap::new(),
             open_elsewhere: Vec::new(),
@@ -382,6 +386,7 @@ impl Driver {
         if let Some(told) = self.told.as_ref().filter(|_| self.serves()) {
             turn.decisions().iter().for_each(|decision| told.tell_of(decision, &self.world, now));
         }
+        self.look_for_circles(now);
         self.tell(&turn.runs(), waiting);
         let effects = turn.effects();
         self.perform(effects);

@@ -60,6 +60,11 @@ impl ServedDag {
 }
 
 impl Serving {
+    /// Whether this process schedules.
+    pub(super) fn is_active(&self) -> bool {
+        self.active
+    }
+
     /// The dags that are served.
     pub(super) fn served(&self) -> Vec<DagId> {
         self.dags.keys().copied().collect()

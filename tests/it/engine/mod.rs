@@ -3,6 +3,7 @@
 mod admitting;
 pub mod bench;
 mod blocking;
+mod circles;
 mod conditions;
 mod deadlines;
 mod explaining;
