@@ -16,6 +16,7 @@ mod overdue;
 mod rerun;
 mod rest;
 mod timers;
+mod unchanged;
 
 use self::draft::Draft;
 use super::{Decision, Event, TaskRunRef, World};
@@ -154,9 +155,10 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::Read(cells) => draft.read_cells(cells),
         Event::Enabled(task) => draft.enabled(*task),
         Event::Expand { at, list } => draft.expand(*at, list)?,
-        Event::Collect { at, result, result_uri, texts } => {
+        Event::Collect { at, result, result_uri, fingerprint, unchanged, texts } => {
             let result = (result.as_ref(), result_uri.as_deref());
-            draft.collect(*at, result, texts.as_deref())?;
+            let mark = (fingerprint.as_deref(), *unchanged);
+            draft.collect(*at, result, mark, texts.as_deref())?;
         }
         Event::NewBackfill(new) => draft.new_backfill(new)?,
         Event::Fill(backfill) => draft.fill(*backfill),
