@@ -95,7 +95,7 @@ class Task(Edges, Generic[P, R]):
             self._signature = read_signature(self.fn, self._local_names)
         return self._signature
 
-    def handler(self) -> "Callable[..., Any]":
+    def _handler(self) -> "Callable[..., Any]":
         """Return what is called in a run: the function, which says its fingerprint besides."""
         of = self.options.get("fingerprint")
         if not callable(of):

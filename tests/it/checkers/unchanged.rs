@@ -35,7 +35,8 @@ pub fn check(
         let stays = should_stay(world, decision, rows, truth, to.at) == Some(true);
         if left != stays && (left || !was_queued) {
             let what = if left { "is left as it is" } else { "runs" };
-            return Err(format!("unchanged: {:?} {what}", to.at));
+            let by = should_stay(world, decision, rows, truth, to.at);
+            return Err(format!("unchanged: {:?} {what}, and the loops say {by:?}", to.at));
         }
     }
     Ok(())
@@ -78,11 +79,9 @@ fn should_stay(
         });
         let Some((ordinal, _)) = planned else { continue };
         any = true;
-        let Some(run) =
-            run_of(ordinal).filter(|run| newest(decision, rows, up, date) == Some(*run))
-        else {
-            return Some(false);
-        };
+        // An edge inside of a run looks at that; one to another run at the newest one.
+        let counts = |run: &RunId| *run == at.run || newest(decision, rows, up, date) == Some(*run);
+        let Some(run) = run_of(ordinal).filter(counts) else { return Some(false) };
         let unchanged = progress(decision, rows, run, up).is_some_and(|up| match up.state {
             State::Success => up.unchanged,
             State::Skipped => up.code.as_deref() == Some(skip_codes::UNCHANGED),

@@ -119,8 +119,9 @@ pub fn what_was_left_as_it_was_is_the_success_before(store: &mut dyn Store) {
         assert_eq!(found[0].output, (first.row.id, id(&first)));
         assert_eq!(found[0].result.as_deref(), Some("7"));
     }
-    let newest = cells(desk.store, task, "2024-01-14", "2024-01-14").pop().unwrap();
-    assert_eq!((newest.run, newest.state), (third.row.id, State::Success));
+    let past = cells(desk.store, task, "2024-01-14", "2024-01-14");
+    let newest = past.iter().find(|cell| cell.run == third.row.id).unwrap();
+    assert_eq!((newest.state, newest.version), (State::Success, desk.dag.tasks[0].version_id));
     let stored = desk.store.stored_run(first.row.id).unwrap().unwrap().task_runs.remove(0);
     assert_eq!(
         (stored.progress.fingerprint.as_deref(), stored.progress.unchanged),
