@@ -152,6 +152,7 @@ fn across(count: usize) -> [f64; 4] {
                     task_run: task_run.id,
                     state: State::Ready,
                     code: None,
+                    unchanged: false,
                     blocked_by: None,
                     result: None,
                     texts: None,
@@ -211,7 +212,19 @@ fn window(count: usize) -> (f64, f64) {
                 let (run, at) = (run.row.id, run.row.nominal_at);
                 let state = State::Ready;
                 let (code, blocked_by, result, texts) = (None, None, None, None);
-                (at, Found { run, task_run, state, code, blocked_by, result, texts })
+                (
+                    at,
+                    Found {
+                        run,
+                        task_run,
+                        state,
+                        code,
+                        unchanged: false,
+                        blocked_by,
+                        result,
+                        texts,
+                    },
+                )
             })
             .collect(),
         ..Known::default()
@@ -286,7 +299,8 @@ fn release(runs: usize, tasks: usize) -> f64 {
         let progress = &world.task_run(head).unwrap().progress;
         let (state, code) = (progress.state, progress.code.clone());
         let (blocked_by, result, texts) = (None, None, None);
-        let found = Found { run, task_run, state, code, blocked_by, result, texts };
+        let found =
+            Found { run, task_run, state, code, unchanged: false, blocked_by, result, texts };
         Known {
             expected: BTreeMap::from([(NOW, false)]),
             found: BTreeMap::from([(NOW, found)]),

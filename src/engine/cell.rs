@@ -29,7 +29,7 @@ pub struct CellKey {
 pub(super) struct Looking {
     pub biz_date: Date,
     pub nominal_at: Instant,
-    /// Whether the run was made because its upstream had ended.
+    /// Whether the run is of the instant of the upstream that its dag follows.
     pub follows: bool,
 }
 
@@ -102,6 +102,8 @@ pub struct Found {
     pub state: State,
     /// Its code.
     pub code: Option<String>,
+    /// Whether its output is that of the success before, as it has found itself.
+    pub unchanged: bool,
     /// What it is BLOCKED by.
     pub blocked_by: Option<TaskRunId>,
     /// Its result, if it is in its row.
@@ -204,6 +206,7 @@ impl Found {
             task_run,
             state: progress.state,
             code: progress.code.clone(),
+            unchanged: progress.unchanged,
             blocked_by: progress.blocked_by,
             result: progress.result.clone(),
             texts: texts.cloned().map(Box::new),

@@ -15,6 +15,9 @@ pub mod skip_codes {
     pub const RUN_ON: &str = "RUN_ON";
     /// The output of an upstream does not match.
     pub const NO_MATCH: &str = "NO_MATCH";
+    /// A reprocess left it as it was: what it depends on came out unchanged. To its dependents it is
+    /// the success before.
+    pub const UNCHANGED: &str = "UNCHANGED";
     /// All its upstreams were skipped by a condition.
     pub const UPSTREAM_SKIPPED: &str = "UPSTREAM_SKIPPED";
 }
@@ -145,6 +148,16 @@ impl<'a> Standing<'a> {
         }
     }
 
+    /// What was left as it was stands as it did before.
+    fn looked_through(self) -> Standing<'a> {
+        match self.code {
+            Some(skip_codes::UNCHANGED) if self.state == State::Skipped => {
+                Standing { state: State::Success, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// Why it is SKIPPED.
     fn skipped(&self) -> Skipped {
         match self.code {
@@ -186,6 +199,7 @@ pub fn edge_verdict(rule: &EdgeRule, up: Standing<'_>) -> Verdict {
     if rule.kind == EdgeKind::Weak {
         return Verdict::Holds;
     }
+    let up = up.looked_through();
     if up.state == State::Skipped {
         return skip_verdict(rule, up.skipped());
     }
@@ -297,6 +311,7 @@ mod tests {
             ("SKIPPED by condition", Some(skip_codes::NO_MATCH)),
             ("SKIPPED, disabled", Some(skip_codes::DISABLED)),
             ("SKIPPED, left out", Some(skip_codes::NOT_SELECTED)),
+            ("SKIPPED, unchanged", Some(skip_codes::UNCHANGED)),
         ];
         let states = State::ALL.iter().filter(|state| **state != State::Skipped);
         let rows = states
@@ -330,6 +345,7 @@ SKIPPED by calendar  Holds Holds Skip Waits Holds
 SKIPPED by condition Passed Holds Passed Passed Holds
 SKIPPED, disabled    Broken Broken Broken Broken Holds
 SKIPPED, left out    Holds Holds Holds Holds Holds
+SKIPPED, unchanged   Holds Holds Holds Holds Holds
 ";
         assert_eq!(table, expected);
     }

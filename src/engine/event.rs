@@ -81,6 +81,10 @@ pub enum Event {
         result: Option<Arc<str>>,
         /// The file that holds it, where it is large. Without both it is too large to be kept.
         result_uri: Option<String>,
+        /// What their output can be told by, where each of them says so.
+        fingerprint: Option<String>,
+        /// Whether that is the one of the success before, as far as somebody looked.
+        unchanged: bool,
         /// The beginning of it, where an edge looks for a pattern in what lies in a file.
         texts: Option<Box<Texts>>,
     },

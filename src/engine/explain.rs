@@ -89,6 +89,8 @@ pub enum Reason {
     NotBefore(NotBefore, Instant),
     /// It did not run in this run: why its day is not one of its days.
     NotOn(String),
+    /// A reprocess left it as it was.
+    Unchanged,
     /// A gate waits for a person, until its time is over.
     Awaits {
         /// The run, to be named with the answer.
@@ -194,6 +196,8 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
             let on = task.def.policy.run_on.as_ref();
             let on = on.filter(|_| progress.code.as_deref() == Some(skip_codes::RUN_ON));
             reasons.extend(on.map(|on| Reason::NotOn(conditions::why_not(&run.row, on))));
+            let left = progress.code.as_deref() == Some(skip_codes::UNCHANGED);
+            reasons.extend(left.then_some(Reason::Unchanged));
         }
         _ => {}
     }
@@ -381,6 +385,9 @@ impl fmt::Display for Reason {
             }
             Reason::NotBefore(time, at) => write!(f, "not before {time}, which is {at}"),
             Reason::NotOn(why) => write!(f, "{why}"),
+            Reason::Unchanged => {
+                write!(f, "nothing that it depends on came out changed: the success before counts")
+            }
             Reason::Awaits { run, task, since, timeout_at } => {
                 write!(f, "waits for a person since {since}")?;
                 if let Some(at) = timeout_at {

@@ -210,7 +210,8 @@ impl Run {
         Looking {
             biz_date: self.row.biz_date,
             nominal_at: self.row.nominal_at,
-            follows: self.row.trigger == Trigger::Dependency,
+            // The run that a backfill makes of a dag that follows another is of the instant of that.
+            follows: matches!(self.row.trigger, Trigger::Dependency | Trigger::Backfill),
         }
     }
 

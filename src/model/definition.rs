@@ -105,6 +105,9 @@ pub struct TaskDef {
     pub dependencies: Vec<Dependency>,
     /// How it is retried, stopped and queued.
     pub policy: TaskPolicy,
+    /// Where the fingerprint of its output comes from, unless its handler says one by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
     /// How often the check of a probe is called, in milliseconds; none for other types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_ms: Option<i64>,
@@ -201,6 +204,16 @@ words! {
         Result = "result", 0;
         /// What was printed, the first mebibyte of it.
         Stdout = "stdout", 1;
+    }
+}
+
+words! {
+    /// Where the fingerprint of what a task puts out comes from.
+    pub enum Fingerprint {
+        /// It is computed from the text of its result.
+        Result = "result", 0;
+        /// A function that is given the result says it, where the handler runs.
+        Callable = "callable", 1;
     }
 }
 

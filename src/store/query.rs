@@ -161,4 +161,19 @@ pub struct UpstreamRun {
     pub result_uri: Option<String>,
     /// Its newest attempt.
     pub attempt_no: u32,
+    /// Whether its output is that of the success before, as it has found itself.
+    pub unchanged: bool,
+    /// The run and the task run whose output its output is: its own, or those of the success before
+    /// where it was left as it was.
+    pub output: (RunId, TaskRunId),
+}
+
+impl UpstreamRun {
+    /// It was left as it was: its output is that of the run before.
+    pub(super) fn keep(&mut self, before: UpstreamRun) {
+        self.result = before.result;
+        self.result_uri = before.result_uri;
+        self.attempt_no = before.attempt_no;
+        self.output = before.output;
+    }
 }

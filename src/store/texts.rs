@@ -157,6 +157,7 @@ texts! {
     TASK_REMOVE = "common/task_remove";
     TASK_RESOURCE = "common/task_resource";
     TASK_RUN_COUNTS = "common/task_run_counts";
+    TASK_RUN_EARLIER = "common/task_run_earlier";
     TASK_RUN_INSERT = "common/task_run_insert";
     TASK_RUN_OF_RUN = "common/task_run_of_run";
     TASK_RUN_OUTDATE = "common/task_run_outdate";

@@ -318,3 +318,25 @@ def test_verify_finds_nothing_to_complain_about():
     from mainspring._session import history
 
     assert history().verify() == []
+
+
+def test_a_dag_that_follows_an_hourly_one_is_computed_hour_by_hour():
+    ran = []
+    with ms.Dag("hourly", schedule="0 * * * *") as hourly:
+        @ms.task
+        def load():
+            ran.append(("load", ms.context().nominal_at.hour))
+    with ms.Dag("follower") as follower:
+        @ms.task(depends_on=["hourly.load"])
+        def count():
+            ran.append(("count", ms.context().nominal_at.hour))
+    ms.backfill(hourly, "2024-06-01", "2024-06-01")
+    ms.backfill(follower, "2024-06-01", "2024-06-01")
+    done = ms.backfill(hourly, "2024-06-01", "2024-06-01", downstream=True, max_active=1).apply()
+    assert (done.state, done.counts) == ("SUCCESS", {"SUCCESS": 48})
+    hours = [hour for task, hour in ran if task == "load"]
+    # Each hour is counted as soon as it is there, and not when the day is over: a run that waits
+    # makes room for one more.
+    assert [hour for task, hour in ran if task == "count"] == hours
+    for hour, later in zip(hours, hours[2:], strict=False):
+        assert ran.index(("count", hour)) < ran.index(("load", later))

@@ -197,6 +197,13 @@ impl Draft<'_> {
         }
     }
 
+    /// What this decision has changed in a cell.
+    pub(super) fn changed_in(&self, key: &CellKey) -> Vec<(Instant, &Found)> {
+        let first = (key.clone(), Instant(i64::MIN));
+        let changed = self.found.range(first..).take_while(|((of, _), _)| of == key);
+        changed.map(|((_, at), found)| (*at, found)).collect()
+    }
+
     /// A cell as of this decision.
     fn known(&self, key: &CellKey) -> Option<Cow<'_, Known>> {
         let known = self.read.get(key).or_else(|| self.world.cells.known(key))?;

@@ -49,6 +49,9 @@ impl Draft<'_> {
             State::Pending if counts.is_passed_over() => {
                 self.skip(at, skip_codes::UPSTREAM_SKIPPED);
             }
+            State::Pending if counts.unmet == 0 && self.stays_as_it_is(at) => {
+                self.skip(at, skip_codes::UNCHANGED);
+            }
             State::Pending | State::RetryWait if counts.unmet == 0 => {
                 let now = self.now;
                 let due = progress.wake_at.is_none_or(|wake_at| wake_at <= now);
@@ -65,7 +68,7 @@ impl Draft<'_> {
     }
 
     /// It need not run.
-    fn skip(&mut self, at: TaskRunRef, code: &str) {
+    pub(super) fn skip(&mut self, at: TaskRunRef, code: &str) {
         let now = self.now;
         self.shift(at, |p| {
             p.state = State::Skipped;

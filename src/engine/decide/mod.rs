@@ -17,6 +17,7 @@ mod patience;
 mod rerun;
 mod rest;
 mod timers;
+mod unchanged;
 
 use self::draft::Draft;
 use super::{Decision, Event, TaskRunRef, World};
@@ -169,9 +170,10 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::Ended { dag, ends } => draft.follow_up(*dag, ends),
         Event::Enabled(task) => draft.enabled(*task),
         Event::Expand { at, list } => draft.expand(*at, list)?,
-        Event::Collect { at, result, result_uri, texts } => {
+        Event::Collect { at, result, result_uri, fingerprint, unchanged, texts } => {
             let result = (result.as_ref(), result_uri.as_deref());
-            draft.collect(*at, result, texts.as_deref())?;
+            let mark = (fingerprint.as_deref(), *unchanged);
+            draft.collect(*at, result, mark, texts.as_deref())?;
         }
         Event::NewBackfill(new) => draft.new_backfill(new)?,
         Event::Fill(backfill) => draft.fill(*backfill),

@@ -57,6 +57,10 @@ impl Draft<'_> {
                 chosen
             }
         };
+        let named: &[u32] = match what {
+            RerunWhat::Failed => &[],
+            RerunWhat::Only(named) | RerunWhat::WithDownstream(named) => named,
+        };
         self.refuse_items(run, &chosen)?;
         refuse_open(run, &chosen.planned, |_| true)?;
         let changed = chosen.changed();
@@ -67,7 +71,14 @@ impl Draft<'_> {
         let now = self.now;
         for index in &chosen.planned {
             let at = TaskRunRef { run: id, index: *index };
-            self.shift(at, |progress| afresh(progress, now));
+            let is_named = named.contains(index);
+            self.shift(at, |progress| {
+                afresh(progress, now);
+                // Whoever asks for it by name has it computed, whatever came out unchanged.
+                if is_named {
+                    progress.first_ready_at.get_or_insert(now);
+                }
+            });
             self.touched.push_back(at);
         }
         for (of, items) in &chosen.items {

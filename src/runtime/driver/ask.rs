@@ -47,6 +47,7 @@ impl Driver {
             }
             Message::Report(report) => {
                 let report = self.with_texts(report);
+                let report = self.with_mark(report);
                 self.decide(&Event::AttemptEnded(report.clone()), turn, now);
                 Some(Message::Report(report))
             }

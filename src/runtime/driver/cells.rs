@@ -114,7 +114,7 @@ impl Driver {
         (want_result, want_stdout): (bool, bool),
     ) -> Found {
         let result = run.result_uri.as_deref().filter(|_| want_result);
-        let log = self.files.log(run.run, run.task_run, run.attempt_no);
+        let log = self.files.log(run.output.0, run.output.1, run.attempt_no);
         let texts = Texts {
             result: result.and_then(|uri| result_head(Path::new(uri))),
             stdout: want_stdout.then(|| stdout_head(&log)).flatten(),
@@ -124,6 +124,7 @@ impl Driver {
             task_run: run.task_run,
             state: run.state,
             code: run.code,
+            unchanged: run.unchanged,
             blocked_by: run.blocked_by,
             result: run.result,
             texts: (texts != Texts::default()).then(|| Box::new(texts)),
@@ -202,6 +203,31 @@ impl Driver {
             }));
         }
         report
+    }
+
+    /// A report with whether the output is that of the success before, where a reprocess asks.
+    pub(super) fn with_mark(&mut self, mut report: Report) -> Report {
+        if report.outcome == Outcome::Success {
+            let fingerprint = report.record.fingerprint.as_deref();
+            report.record.unchanged = self.is_unchanged(report.at, fingerprint);
+        }
+        report
+    }
+
+    /// Whether a fingerprint is that of the success before. What cannot be read has changed.
+    pub(super) fn is_unchanged(&mut self, at: TaskRunRef, fingerprint: Option<&str>) -> bool {
+        let Some(run) = self.world.run(at.run).filter(|_| fingerprint.is_some()) else {
+            return false;
+        };
+        let filling = run.row.backfill_id.and_then(|id| self.world.backfill(id));
+        let asks = filling.is_some_and(|filling| filling.plan().ask.reprocess);
+        let Some(task_run) = run.get(at.index).filter(|_| asks).map(|found| found.id) else {
+            return false;
+        };
+        match self.store.earlier_fingerprint(task_run) {
+            Ok(earlier) => earlier.as_deref() == fingerprint,
+            Err(_) => false,
+        }
     }
 
     /// The beginning of a result in a file, where an edge looks at it.

@@ -589,7 +589,7 @@ impl Store for MemoryStore {
 
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError> {
         let data = self.lock();
-        let progress = data.task_runs.get(&task_run).map(|row| &row.progress);
+        let progress = data.output_of(task_run).map(|row| &row.progress);
         Ok(progress.and_then(|p| StoredResult::of(p.result.clone(), p.result_uri.clone())))
     }
 }

@@ -6,7 +6,7 @@ use super::{Data, MemoryTask};
 use crate::model::{
     Date, Dependency, EdgeKind, Instant, RunId, RunRow, ScopeId, State, TaskDef, TaskId, TaskRunRow,
 };
-use crate::store::definition::{self, NOT_SELECTED, full_key};
+use crate::store::definition::{self, NOT_SELECTED, UNCHANGED, full_key};
 use crate::store::{DependentEdge, EndsAsked, RunsAt, StoreError, UpstreamRun, UpstreamTask};
 
 impl Data {
@@ -61,9 +61,8 @@ impl Data {
         };
         let mut rows: Vec<&TaskRunRow> = self.task_runs.values().filter(counts).collect();
         rows.sort_by_key(|row| (row.nominal_at, row.run_id, std::cmp::Reverse(row.map_index)));
-        let newest: BTreeMap<Instant, &TaskRunRow> =
-            rows.into_iter().map(|row| (row.nominal_at, row)).collect();
-        let runs = newest.into_values().map(|row| UpstreamRun {
+        let mut newest: BTreeMap<Instant, UpstreamRun> = BTreeMap::new();
+        let runs = rows.into_iter().map(|row| UpstreamRun {
             run: row.run_id,
             task_run: row.id,
             nominal_at: row.nominal_at,
@@ -73,8 +72,17 @@ impl Data {
             result: row.progress.result.clone(),
             result_uri: row.progress.result_uri.clone(),
             attempt_no: row.progress.attempt_no,
+            unchanged: row.progress.unchanged,
+            output: (row.run_id, row.id),
         });
-        runs.collect()
+        for mut run in runs {
+            let before = newest.remove(&run.nominal_at);
+            if let Some(before) = before.filter(|_| run.code.as_deref() == Some(UNCHANGED)) {
+                run.keep(before);
+            }
+            newest.insert(run.nominal_at, run);
+        }
+        newest.into_values().collect()
     }
 
     pub(super) fn upstream_ends(&self, asked: &EndsAsked) -> Vec<(RunRow, UpstreamRun)> {

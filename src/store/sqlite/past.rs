@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::errors::Fault;
 use super::rows;
 use crate::model::{Date, Instant, PastCell, RunId, State, TaskId, TaskVersionId};
-use crate::store::definition::{DISABLED, NOT_SELECTED};
+use crate::store::definition::{DISABLED, NOT_SELECTED, UNCHANGED};
 use crate::store::texts;
 
 pub(super) fn cells(
@@ -16,6 +16,8 @@ pub(super) fn cells(
 ) -> Result<(), Fault> {
     let mut select = conn.prepare_cached(texts::PAST_OF_TASK)?;
     let mut found = select.query(params![
+        UNCHANGED,
+        State::Success.as_str(),
         DISABLED,
         State::Blocked.as_str(),
         task.0,

@@ -9,7 +9,9 @@ use crate::model::{
     DagDef, Date, EdgeKind, Instant, RunId, RunRow, ScheduleId, ScopeId, State, TaskDef, TaskId,
     TaskRunId,
 };
-use crate::store::definition::{NOT_SELECTED, PROBE, fires, unknown_asset, unknown_task};
+use crate::store::definition::{
+    NOT_SELECTED, PROBE, UNCHANGED, fires, unknown_asset, unknown_task,
+};
 use crate::store::{DependentEdge, EndsAsked, RunsAt, UpstreamRun, UpstreamTask, texts};
 
 pub(super) fn upstream(conn: &Connection, key: &str) -> Result<Option<UpstreamTask>, Fault> {
@@ -59,9 +61,15 @@ pub(super) fn runs(
     at: &RunsAt,
 ) -> Result<Vec<UpstreamRun>, Fault> {
     let mut runs: Vec<UpstreamRun> = Vec::new();
-    let mut add = |found: UpstreamRun| match runs.last_mut() {
+    let mut add = |mut found: UpstreamRun| match runs.last_mut() {
         // The last row of an instant is of the newest run.
-        Some(last) if last.nominal_at == found.nominal_at => *last = found,
+        Some(last) if last.nominal_at == found.nominal_at => {
+            let before = std::mem::replace(last, found.clone());
+            if found.code.as_deref() == Some(UNCHANGED) {
+                found.keep(before);
+                *last = found;
+            }
+        }
         _ => runs.push(found),
     };
     match at {
@@ -127,9 +135,10 @@ pub(super) fn so_since(
 }
 
 fn run(row: &Row<'_>) -> rusqlite::Result<UpstreamRun> {
+    let (run, task_run) = (RunId(row.get(0)?), TaskRunId(row.get(1)?));
     Ok(UpstreamRun {
-        run: RunId(row.get(0)?),
-        task_run: TaskRunId(row.get(1)?),
+        run,
+        task_run,
         nominal_at: Instant(row.get(2)?),
         state: rows::word(row, 3)?,
         code: row.get(4)?,
@@ -137,6 +146,8 @@ fn run(row: &Row<'_>) -> rusqlite::Result<UpstreamRun> {
         result: row.get_ref(6)?.as_str_or_null()?.map(std::sync::Arc::from),
         result_uri: row.get(7)?,
         attempt_no: row.get(8)?,
+        unchanged: row.get(9)?,
+        output: (run, task_run),
     })
 }
 

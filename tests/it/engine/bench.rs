@@ -451,7 +451,8 @@ pub fn gathered(world: &World) -> Option<Event> {
         Gathering::Results(results) => {
             let results: Vec<String> = results.into_iter().map(text).collect();
             let result = Some(Arc::from(format!("[{}]", results.join(","))));
-            Event::Collect { at, result, result_uri: None, texts: None }
+            let (fingerprint, unchanged) = (None, false);
+            Event::Collect { at, result, result_uri: None, fingerprint, unchanged, texts: None }
         }
     })
 }

@@ -57,7 +57,8 @@ fn read(world: &mut World) {
             let state = task_run.progress.state;
             let (run, at, task_run) = (run.row.id, run.row.nominal_at, task_run.id);
             let (code, blocked_by, result, texts) = (None, None, None, None);
-            (at, Found { run, task_run, state, code, blocked_by, result, texts })
+            let unchanged = false;
+            (at, Found { run, task_run, state, code, unchanged, blocked_by, result, texts })
         });
         Known { found: found.collect(), ..Known::default() }
     };

@@ -77,6 +77,10 @@ impl BackfillStore for Spoilt {
         self.real.held_cells()
     }
 
+    fn earlier_fingerprint(&mut self, of: TaskRunId) -> Result<Option<String>, StoreError> {
+        self.real.earlier_fingerprint(of)
+    }
+
     fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError> {
         self.real.in_the_way(plan)
     }

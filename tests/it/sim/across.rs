@@ -405,6 +405,7 @@ impl Tale {
                     task_run: row.id,
                     state,
                     code: row.progress.code.clone(),
+                    unchanged: row.progress.unchanged,
                     blocked_by: row.progress.blocked_by,
                     result: row.progress.result.clone(),
                     texts: None,

@@ -254,9 +254,9 @@ impl Tale {
         }
         let ends = ends.into_iter().map(|(row, run)| {
             let state = if self.fault == Fault::AnyEnd { State::Success } else { run.state };
-            let (run, task_run, code) = (run.run, run.task_run, run.code);
+            let (run, task_run, code, unchanged) = (run.run, run.task_run, run.code, run.unchanged);
             let (blocked_by, result, texts) = (None, None, None);
-            (row, Found { run, task_run, state, code, blocked_by, result, texts })
+            (row, Found { run, task_run, state, code, unchanged, blocked_by, result, texts })
         });
         let ends = ends.collect();
         // Sometimes another makes a run of the dag between the look and the commit.

@@ -1,4 +1,5 @@
-SELECT run_id, id, nominal_at, state, code, blocked_by, result, result_uri, attempt_no
+SELECT run_id, id, nominal_at, state, code, blocked_by, result, result_uri, attempt_no,
+    unchanged
 FROM task_run AS ended
 WHERE task_id = $1 AND finished_at > $2
     AND NOT EXISTS (

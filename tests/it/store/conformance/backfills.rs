@@ -30,6 +30,7 @@ fn plan(desk: &Desk<'_>, hash: &str, nominals: &[i64]) -> BackfillPlan {
     plan.sets.push(TaskSet {
         dag: desk.dag.def.key.clone(),
         tasks: (0..plan.tasks.len() as u32).collect(),
+        keep: Vec::new(),
         timezone: "UTC".into(),
         alone: false,
     });
