@@ -118,6 +118,8 @@ pub enum Reason {
         /// How many it may hold.
         slots: u32,
     },
+    /// It is computed together with other dates: for whom it waits, or who runs for it.
+    Batch(String),
     /// It ended so.
     Ended(Option<String>, Option<Instant>),
     /// An upstream was run again since.
@@ -188,6 +190,7 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
         }
         _ => {}
     }
+    reasons.extend(world.of_block(at).map(Reason::Batch));
     reasons.extend(progress.blocked_until.map(Reason::BlockedUntil));
     if let Some(deadline_at) = progress.deadline_at.filter(|_| progress.overdue_at.is_some()) {
         reasons.push(Reason::Overdue(deadline_at));
@@ -282,7 +285,7 @@ impl fmt::Display for Reason {
                 }
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
-            Reason::Outside(text) => f.write_str(text),
+            Reason::Outside(text) | Reason::Batch(text) => f.write_str(text),
             Reason::BlockedBy(task, id) => write!(f, "blocked by {task} (task run {id})"),
             Reason::WaitsUntil(at, Some(code)) => write!(f, "tried again at {at} after {code}"),
             Reason::WaitsUntil(at, None) => write!(f, "waits until {at}"),

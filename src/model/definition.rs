@@ -105,6 +105,9 @@ pub struct TaskDef {
     pub dependencies: Vec<Dependency>,
     /// How it is retried, stopped and queued.
     pub policy: TaskPolicy,
+    /// Whether consecutive dates of it are computed as one in a backfill.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch: bool,
     /// How often the check of a probe is called, in milliseconds; none for other types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_ms: Option<i64>,

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::super::blocks::BlockRef;
 use super::super::cell::{CellKey, Found, Known, Votes};
 use super::super::edges::{Counts, Standing, Texts, Verdict, edge_verdict};
 use super::super::items::Place;
@@ -38,6 +39,8 @@ pub(super) struct Draft<'w> {
     pub(super) touched: VecDeque<TaskRunRef>,
     /// Task runs with a broken edge; judged when nothing else is left to judge.
     pub(super) broken: VecDeque<TaskRunRef>,
+    /// Blocks of which somebody has moved; judged last of all.
+    pub(super) blocks: BTreeSet<BlockRef>,
 }
 
 /// What a decision has changed about the edges of a task run.
@@ -75,6 +78,7 @@ impl<'w> Draft<'w> {
             texts: BTreeMap::new(),
             touched: VecDeque::new(),
             broken: VecDeque::new(),
+            blocks: BTreeSet::new(),
         }
     }
 
@@ -151,6 +155,7 @@ impl<'w> Draft<'w> {
             None => self.run_draft(at.run)?.tally.change(before.state, to.state),
         }
         self.progress.insert(at, to.clone());
+        self.blocks.extend(self.block_of(at));
         self.out.moves.push(Move { at, id, from: before.state, to: to.clone(), when: self.now });
         Some((id, before, to))
     }
