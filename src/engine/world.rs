@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apply::Broken;
+use super::blocks::BlockRef;
 use super::cell::{CellKey, found};
 use super::edges::{Texts, skip_codes};
 use super::filling::{Backfilling, Share};
@@ -70,6 +71,8 @@ pub struct World {
     pub(super) instants: BTreeSet<(DagId, Instant, RunId)>,
     /// Cells that a commit found to be open in runs that are not here.
     pub(super) elsewhere: BTreeSet<(TaskId, Instant)>,
+    /// Who may start for the blocks that are run by one.
+    pub(super) released: BTreeMap<BlockRef, TaskRunRef>,
 }
 
 impl World {
@@ -104,6 +107,7 @@ impl World {
             shares: BTreeMap::new(),
             instants: BTreeSet::new(),
             elsewhere: BTreeSet::new(),
+            released: BTreeMap::new(),
         }
     }
 
@@ -258,6 +262,7 @@ impl World {
         let stays = self.runs.get(&run).is_some_and(|run| {
             let waits = |task_run: &TaskRun| task_run.live.is_some() || due_at(task_run).is_some();
             run.task_runs.iter().any(|task_run| waits(task_run) || run.may_go_on(task_run))
+                || self.is_missed(run)
         });
         if !stays {
             self.remove(run);
@@ -402,6 +407,7 @@ impl World {
             self.put(at, &keys);
             self.watch(at, true);
         }
+        self.reblock_run(id);
     }
 
     /// The edges of a task run to other runs look at their cells from now on, or no more.
@@ -434,6 +440,7 @@ impl World {
 
     fn remove(&mut self, id: RunId) {
         let count = self.runs.get(&id).map_or(0, |run| run.task_runs.len() as u32);
+        let blocks = self.blocks_of_run(id);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
             self.watch(at, false);
@@ -449,6 +456,7 @@ impl World {
                 self.one_less(run.row.dag_id);
             }
         }
+        blocks.into_iter().for_each(|block| self.reblock(block));
     }
 
     /// Changes a task run and with it its places in queue, timers and pools. None where there
@@ -465,6 +473,9 @@ impl World {
         if before != after {
             self.take(at, &before);
             self.put(at, &after);
+        }
+        if let Some(block) = self.block(at) {
+            self.reblock(block);
         }
         Some(done)
     }
