@@ -32,7 +32,7 @@ pub fn check(
         if !left && !runs {
             continue;
         }
-        let stays = should_stay(world, decision, rows, truth, to.at) == Some(true);
+        let stays = should_stay(world, decision, rows, truth, to.at) == Some(Ok(()));
         if left != stays && (left || !was_queued) {
             let what = if left { "is left as it is" } else { "runs" };
             let by = should_stay(world, decision, rows, truth, to.at);
@@ -50,7 +50,7 @@ fn should_stay(
     rows: &MemoryRows,
     truth: &Truth,
     at: TaskRunRef,
-) -> Option<bool> {
+) -> Option<Result<(), String>> {
     let made = decision.creates.iter().find(|create| create.row.id == at.run);
     let (row, plan) = match made {
         Some(create) => (&create.row, &create.plan.0),
@@ -81,17 +81,21 @@ fn should_stay(
         any = true;
         // An edge inside of a run looks at that; one to another run at the newest one.
         let counts = |run: &RunId| *run == at.run || newest(decision, rows, up, date) == Some(*run);
-        let Some(run) = run_of(ordinal).filter(counts) else { return Some(false) };
-        let unchanged = progress(decision, rows, run, up).is_some_and(|up| match up.state {
+        let Some(run) = run_of(ordinal).filter(counts) else {
+            return Some(Err(format!("{} of {date} is computed elsewhere", edge.upstream)));
+        };
+        let found = progress(decision, rows, run, up);
+        let unchanged = found.as_ref().is_some_and(|up| match up.state {
             State::Success => up.unchanged,
             State::Skipped => up.code.as_deref() == Some(skip_codes::UNCHANGED),
             _ => false,
         });
         if !unchanged {
-            return Some(false);
+            let found = found.map(|up| (up.state, up.code, up.unchanged));
+            return Some(Err(format!("{} of {date} in {run} is {found:?}", edge.upstream)));
         }
     }
-    Some(any)
+    Some(if any { Ok(()) } else { Err("it depends on nothing of the plan".into()) })
 }
 
 fn has(plan: &BackfillPlan, tasks: &[u32], task: TaskId) -> bool {
@@ -109,7 +113,14 @@ fn newest(decision: &Decision, rows: &MemoryRows, task: TaskId, date: Date) -> O
 }
 
 fn progress(decision: &Decision, rows: &MemoryRows, run: RunId, task: TaskId) -> Option<Progress> {
-    let stored = rows.runs.get(&run)?;
+    let Some(stored) = rows.runs.get(&run) else {
+        // It is made by this very decision.
+        let made = decision.creates.iter().find(|create| create.row.id == run)?;
+        let index = made.plan.0.tasks.iter().position(|each| each.task_id == task)? as u32;
+        let at = TaskRunRef { run, index };
+        let moved = decision.moves.iter().rev().find(|to| to.at == at);
+        return Some(moved.map_or_else(Progress::default, |to| to.to.clone()));
+    };
     let row = stored.task_runs.values().find(|row| row.task_id == task)?;
     let moved = decision.moves.iter().rev().find(|to| to.id == row.id);
     Some(moved.map_or(&row.progress, |to| &to.to).clone())
