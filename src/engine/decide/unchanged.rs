@@ -41,10 +41,12 @@ impl Draft<'_> {
         let is_kept = || {
             let filling = self.reprocess(at.run)?;
             let run = self.run(at.run)?;
-            let task = run.plan.tasks.get(at.index as usize)?.task_id;
+            let planned = run.plan.tasks.get(at.index as usize)?;
+            let task = planned.task_id;
             let ordinal = self.ordinal(filling, at.run)?;
             let is_new = self.progress(at)?.first_ready_at.is_none();
-            let is_kept = is_new && filling.keeps(ordinal, task);
+            // The dates of a batch are computed together or not at all.
+            let is_kept = is_new && !planned.def.batch && filling.keeps(ordinal, task);
             (is_kept && !run.plan.is_matched(at.index) && !self.world.is_matched(at))
                 .then_some(filling)
         };
