@@ -65,8 +65,14 @@ impl Draft<'_> {
         if members.iter().all(|(_, state)| *state != State::Blocked) {
             return;
         }
+        // One whose edges hold no longer goes back to PENDING by itself, with this decision.
+        let waits = |(at, state): &(TaskRunRef, State)| {
+            *state == State::Ready && self.edges(*at).counts.unmet == 0
+        };
+        let waiting: Vec<TaskRunRef> =
+            members.into_iter().filter(waits).map(|(at, _)| at).collect();
         let now = self.now;
-        for (at, _) in members.into_iter().filter(|(_, state)| *state == State::Ready) {
+        for at in waiting {
             self.shift_twice(
                 at,
                 |p| {
