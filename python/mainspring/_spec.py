@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _AS_THEY_ARE = (
     "type", "retries", "max_attempts", "max_losses", "retry_backoff", "retry_jitter", "priority",
     "preemptible", "idempotent", "dedup_key", "pool", "slots", "max_active", "on_deadline", "owner",
-    "category", "resource", "resource_key", "version", "shards",
+    "category", "resource", "resource_key", "version", "shards", "batch",
 )
 
 

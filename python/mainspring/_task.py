@@ -31,7 +31,7 @@ OPTIONS = frozenset((
     "retry_jitter", "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool",
     "slots", "max_active", "limits", "on_deadline", "owner", "labels", "category", "resource",
     "resource_key", "produces", "params", "config", "depends_on", "version", "doc", "ext",
-    "schedule", "shards", "not_before", "run_on", "run_on_biz_date", "fingerprint",
+    "schedule", "shards", "batch", "not_before", "run_on", "run_on_biz_date", "fingerprint",
 ))
 
 
@@ -248,6 +248,7 @@ def task(  # noqa: F811
     pool: str | None = None,
     slots: int | None = None,
     shards: int | None = None,
+    batch: str | None = None,
     max_active: int | None = None,
     limits: str | Sequence[str] | Mapping[str, int] | None = None,
     deadline: str | timedelta | None = None,
@@ -294,6 +295,7 @@ def task(  # noqa: F811
     pool: str | None = None,
     slots: int | None = None,
     shards: int | None = None,
+    batch: str | None = None,
     max_active: int | None = None,
     limits: str | Sequence[str] | Mapping[str, int] | None = None,
     deadline: str | timedelta | None = None,
@@ -363,6 +365,10 @@ def task(  # noqa: F811
         Run it in so many parts, each a task run of its own: arguments ``shard_index`` (0 to n-1)
         and ``shard_total``, or ``shardIndex`` and ``shardTotal``, say which part it is. Its result
         is the list of theirs. For a list of things see :meth:`Task.map`.
+    batch : {"range"}, optional
+        That a backfill calls it once for all consecutive dates of its range, with
+        ``interval_start`` of the first and ``interval_end`` of the last; all of them end as that
+        call does. Everywhere else it is called for each date.
     max_active : int, optional
         How many attempts of it may be live at once, over all its runs.
     limits : str, list of str or dict of str to int, optional

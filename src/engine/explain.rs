@@ -127,6 +127,8 @@ pub enum Reason {
         /// How many it may hold.
         slots: u32,
     },
+    /// It is computed together with other dates: for whom it waits, or who runs for it.
+    Batch(String),
     /// It ended so.
     Ended(Option<String>, Option<Instant>),
     /// An upstream was run again since.
@@ -204,6 +206,7 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
     if task_run.patience.is_some() && !progress.state.is_final() {
         reasons.extend(patience(world, run, at.index, now));
     }
+    reasons.extend(world.of_block(at).map(Reason::Batch));
     reasons.extend(progress.blocked_until.map(Reason::BlockedUntil));
     if let Some(deadline_at) = progress.deadline_at.filter(|_| progress.overdue_at.is_some()) {
         reasons.push(Reason::Overdue(deadline_at));
@@ -319,7 +322,7 @@ impl fmt::Display for Reason {
                 }
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
-            Reason::Outside(text) => f.write_str(text),
+            Reason::Outside(text) | Reason::Batch(text) => f.write_str(text),
             Reason::Circle(text) => write!(
                 f,
                 "they wait for each other ({text}) and do not go on by themselves: cancel one of \

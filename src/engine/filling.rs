@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::blocks::{Block, blocks_of};
 use super::edges::skip_codes;
 use super::queue::Pool;
 use super::run::Run;
@@ -30,6 +31,10 @@ pub struct Backfilling {
     /// What the runs of each of its plan's sets are to do.
     pub(super) plans: Vec<Arc<Plan>>,
     places: Vec<BackfillPlace>,
+    /// Places of which one runs for all.
+    pub(super) blocks: Vec<Block>,
+    /// The number of the block of a place and a task.
+    pub(super) block_numbers: BTreeMap<(u32, TaskId), u32>,
     ordinals: BTreeMap<RunId, u32>,
     /// The places of each instant, where somebody asks: of a reprocess.
     instants: BTreeMap<Instant, Vec<u32>>,
@@ -71,7 +76,7 @@ impl BackfillPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OfBackfill {
     pub id: BackfillId,
-    ordinal: u32,
+    pub ordinal: u32,
     /// The most urgent class that its attempts have.
     pub priority: u8,
     /// Of each pool, so many percent of the slots are theirs at most.
@@ -121,10 +126,17 @@ impl Backfilling {
         plans: Vec<Arc<Plan>>,
         places: Vec<BackfillPlace>,
     ) -> Backfilling {
+        let blocks = blocks_of(&row.plan);
+        let numbered = (0u32..).zip(&blocks).flat_map(|(number, block)| {
+            block.places.iter().map(move |ordinal| ((*ordinal, block.task), number))
+        });
+        let block_numbers = numbered.collect();
         let mut filling = Backfilling {
             row,
             plans,
             places: Vec::new(),
+            blocks,
+            block_numbers,
             ordinals: BTreeMap::new(),
             instants: BTreeMap::new(),
             unmade: BTreeSet::new(),
@@ -183,11 +195,10 @@ impl Backfilling {
     }
 
     /// The place that has a cell.
-    pub(super) fn planned(&self, task: TaskId, nominal_at: Instant) -> Option<&BackfillPlace> {
+    pub(super) fn planned(&self, task: TaskId, nominal_at: Instant) -> Option<u32> {
         let has =
             |ordinal: &&u32| self.set_of(**ordinal).is_some_and(|set| self.holds(&set.tasks, task));
-        let ordinal = self.instants.get(&nominal_at)?.iter().find(has)?;
-        self.places.get(*ordinal as usize)
+        self.instants.get(&nominal_at)?.iter().find(has).copied()
     }
 
     fn set_of(&self, ordinal: u32) -> Option<&TaskSet> {
@@ -312,6 +323,7 @@ impl World {
                 self.put(at, &keys);
             }
             self.stand(run);
+            self.reblock_run(run);
         }
         self.refill(id);
     }
@@ -326,8 +338,32 @@ impl World {
 
     /// A backfill is here no more; runs of it that are go on.
     pub fn forget_backfill(&mut self, id: BackfillId) {
+        // What is left of a block is each for itself from now on.
+        let here = self.runs.keys().copied().filter(|run| !self.blocks_of_run(*run).is_empty());
+        let of_it = |run: &RunId| self.runs.get(run).is_some_and(|r| r.row.backfill_id == Some(id));
+        let here: Vec<RunId> = here.filter(of_it).collect();
+        let all: Vec<TaskRunRef> = (here.iter())
+            .flat_map(|run| {
+                let count = self.runs.get(run).map_or(0, |run| run.task_runs.len() as u32);
+                (0..count).map(|index| TaskRunRef { run: *run, index })
+            })
+            .collect();
+        for at in &all {
+            let keys = self.keys(*at);
+            self.take(*at, &keys);
+        }
         self.fillings.remove(&id);
         self.due_fills.remove(&id);
+        self.released.retain(|block, _| block.backfill != id);
+        for run in here {
+            if let Some(run) = self.runs.get_mut(&run) {
+                run.filling = None;
+            }
+        }
+        for at in &all {
+            let keys = self.keys(*at);
+            self.put(*at, &keys);
+        }
     }
 
     /// Whether there is a backfill.

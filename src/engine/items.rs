@@ -246,6 +246,11 @@ impl TaskRun {
         }
     }
 
+    /// Whether it has no live attempt, and stands for no items.
+    pub(super) fn is_alone(&self) -> bool {
+        self.live.is_none() && self.place == Place::Single
+    }
+
     /// Whether it stands for items, and no attempt of its own is live.
     pub(super) fn is_mapped(&self) -> bool {
         matches!(self.place, Place::Mapped(_))

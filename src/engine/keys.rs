@@ -24,7 +24,10 @@ impl World {
             && task_run.live.is_none()
             && task_run.counts.unmet == 0
             && !task_run.is_mapped()
-            && run.filling.is_none_or(|of| !of.halted);
+            && run.filling.is_none_or(|of| !of.halted)
+            && self.block(at).is_none_or(|block| self.released.get(&block) == Some(&at));
+        let adrift =
+            progress.state == State::Running && task_run.is_alone() && self.block(at).is_none();
         let policy = &task.def.policy;
         let key = queue_key(run, at.index, task_run);
         let queued = ready && task.def.slots() > 0;
@@ -34,7 +37,7 @@ impl World {
                 let claims = run.claims(at.index);
                 (key, Group { priority: key.0, claims })
             }),
-            timer: due_at(task_run),
+            timer: if adrift { Some(Instant(i64::MIN)) } else { due_at(task_run) },
             held: task_run.live.as_ref().map(|live| {
                 let gives_way = policy.gives_way() && may_preempt(progress.preemptions_used);
                 let leaving = live.ended || live.stop.is_some() || live.slots == 0;

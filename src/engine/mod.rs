@@ -9,6 +9,7 @@ mod action;
 mod admission;
 mod apply;
 pub mod backfill;
+mod blocks;
 mod cell;
 mod check;
 mod circle;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apply::Broken;
+use super::blocks::BlockRef;
 use super::cell::{CellKey, found};
 use super::edges::{Texts, skip_codes};
 use super::filling::{Backfilling, Share};
@@ -70,6 +71,8 @@ pub struct World {
     pub(super) instants: BTreeSet<(DagId, Instant, RunId)>,
     /// Cells that a commit found to be open in runs that are not here.
     pub(super) elsewhere: BTreeSet<(TaskId, Instant)>,
+    /// Who may start for the blocks that are run by one.
+    pub(super) released: BTreeMap<BlockRef, TaskRunRef>,
 }
 
 impl World {
@@ -104,6 +107,7 @@ impl World {
             shares: BTreeMap::new(),
             instants: BTreeSet::new(),
             elsewhere: BTreeSet::new(),
+            released: BTreeMap::new(),
         }
     }
 
@@ -258,6 +262,7 @@ impl World {
         let stays = self.runs.get(&run).is_some_and(|run| {
             let waits = |task_run: &TaskRun| task_run.live.is_some() || due_at(task_run).is_some();
             run.task_runs.iter().any(|task_run| waits(task_run) || run.may_go_on(task_run))
+                || self.is_missed(run)
         });
         if !stays {
             self.remove(run);
@@ -388,7 +393,6 @@ impl World {
         let id = run.row.id;
         run.filling = self.of_backfill(&run);
         self.instants.insert((run.row.dag_id, run.row.nominal_at, id));
-        self.be_found(&run, left_out);
         if let Some(key) = run.row.timed_key() {
             self.timed.insert(key, id);
         }
@@ -402,6 +406,8 @@ impl World {
             self.put(at, &keys);
             self.watch(at, true);
         }
+        self.be_found(id, left_out);
+        self.reblock_run(id);
     }
 
     /// The edges of a task run to other runs look at their cells from now on, or no more.
@@ -417,23 +423,25 @@ impl World {
         }
     }
 
-    /// A run that comes in is seen by the edges that look at its tasks.
-    fn be_found(&mut self, run: &Run, left_out: Option<&BTreeSet<u32>>) {
+    /// A run that came in is seen by the edges that look at its tasks, its own among them: a window
+    /// of a dag on itself may reach to the run that looks.
+    fn be_found(&mut self, id: RunId, left_out: Option<&BTreeSet<u32>>) {
         if self.cells.is_empty() {
             return;
         }
-        for (index, task_run) in (0u32..).zip(&run.task_runs) {
-            if left_out.is_some_and(|out| out.contains(&index)) {
-                continue;
-            }
-            if let Some(found) = found(run.row.id, task_run) {
-                self.see(run.plan.as_ref(), index, (run.row.biz_date, run.row.nominal_at), &found);
-            }
+        let Some(run) = self.runs.get(&id) else { return };
+        let (plan, when) = (Arc::clone(&run.plan), (run.row.biz_date, run.row.nominal_at));
+        let is_in = |index: &u32| !left_out.is_some_and(|out| out.contains(index));
+        let all = (0u32..).zip(&run.task_runs).filter(|(index, _)| is_in(index));
+        let all = all.filter_map(|(index, task_run)| Some((index, found(id, task_run)?)));
+        for (index, found) in all.collect::<Vec<_>>() {
+            self.see(&plan, index, when, &found);
         }
     }
 
     fn remove(&mut self, id: RunId) {
         let count = self.runs.get(&id).map_or(0, |run| run.task_runs.len() as u32);
+        let blocks = self.blocks_of_run(id);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
             self.watch(at, false);
@@ -449,6 +457,7 @@ impl World {
                 self.one_less(run.row.dag_id);
             }
         }
+        blocks.into_iter().for_each(|block| self.reblock(block));
     }
 
     /// Changes a task run and with it its places in queue, timers and pools. None where there
@@ -465,6 +474,9 @@ impl World {
         if before != after {
             self.take(at, &before);
             self.put(at, &after);
+        }
+        if let Some(block) = self.block(at) {
+            self.reblock(block);
         }
         Some(done)
     }

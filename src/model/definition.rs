@@ -108,6 +108,9 @@ pub struct TaskDef {
     /// Where the fingerprint of its output comes from, unless its handler says one by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
+    /// Whether consecutive dates of it are computed as one in a backfill.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch: bool,
     /// How often the check of a probe is called, in milliseconds; none for other types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_ms: Option<i64>,

@@ -104,7 +104,7 @@ impl Finished {
 }
 
 /// What the handlers of a run may know of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RunInfo {
     /// The run.
     pub id: RunId,

@@ -1,7 +1,13 @@
 """What every Python test has: a database of its own, and warnings that are errors."""
 
+import signal
+
 import mainspring as ms
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell lets what it starts with `&` ignore Ctrl-C, and so would all that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -87,6 +87,6 @@ fn refuse_empty_range(planned: &Planned) -> Result<(), SpecError> {
 }
 
 /// Whether consecutive dates of a task are computed as one block.
-fn is_batch(_def: &TaskDef) -> bool {
-    false
+fn is_batch(def: &TaskDef) -> bool {
+    def.batch
 }

@@ -8,7 +8,7 @@ use super::super::edges::Verdict;
 use super::super::watched::Cells;
 use super::super::{Across, EdgeAt, TaskRunRef};
 use super::draft::Draft;
-use crate::model::{EdgeKind, Instant, State, TaskRunId};
+use crate::model::{EdgeKind, Instant, RunId, State, TaskRunId};
 
 /// Codes of task runs that are BLOCKED by something that is no task run.
 mod codes {
@@ -40,6 +40,30 @@ impl Draft<'_> {
 
     fn across(&self, at: TaskRunRef, edge: u32) -> Option<&Across> {
         self.run(at.run)?.plan.across(at.index).get(edge as usize)
+    }
+
+    /// The edges of a run that was just made look at their cells: they hear of what this decision
+    /// has changed there already, and of what it will.
+    pub(super) fn look(&mut self, id: RunId) {
+        if self.world.cells.is_empty() {
+            return;
+        }
+        let Some(run) = self.run(id) else { return };
+        let (plan, period) = (run.plan.clone(), run.period());
+        for index in 0..plan.tasks.len() as u32 {
+            let at = TaskRunRef { run: id, index };
+            for (nth, edge) in (0u32..).zip(plan.across(index)) {
+                for key in edge.cells(period) {
+                    let Some(cell) = self.world.cells.get(&key) else { continue };
+                    let before = Cells::cell_votes(cell.known.as_ref(), edge);
+                    let after = Cells::cell_votes(self.known(&key).as_deref(), edge);
+                    if before != after {
+                        self.vote(at, (nth, edge.rule.kind), before, after);
+                    }
+                    self.looking.entry(key).or_default().push((at, nth));
+                }
+            }
+        }
     }
 
     /// Tells the edges of other runs how a task run stands now.
@@ -86,7 +110,8 @@ impl Draft<'_> {
         }
         let mut merged: Option<Known> = None;
         let mut changes = Vec::new();
-        for (watcher, edge) in &cell.watchers {
+        let fresh = self.looking.get(&place.0).into_iter().flatten();
+        for (watcher, edge) in cell.watchers.iter().chain(fresh) {
             let Some(across) = self.across(*watcher, *edge) else { continue };
             let change = known.change_alone(across, at, old, found).unwrap_or_else(|| {
                 let merged = merged.get_or_insert_with(|| self.merged(&place.0, known));
@@ -126,7 +151,7 @@ impl Draft<'_> {
 
     /// What the runs say that an edge looks at, as of this decision.
     pub(super) fn votes_of(&self, at: TaskRunRef, edge: u32) -> Option<Votes> {
-        let known = || self.task_run(at)?.votes.get(edge as usize).copied();
+        let known = || self.run(at.run)?.get(at.index)?.votes.get(edge as usize).copied();
         self.votes.get(&(at, edge)).copied().or_else(known)
     }
 

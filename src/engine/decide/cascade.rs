@@ -20,6 +20,8 @@ impl Draft<'_> {
                 self.judge(at);
             } else if let Some(at) = self.broken.pop_front() {
                 self.block(at);
+            } else if let Some(block) = self.blocks.pop_first() {
+                self.judge_block(block);
             } else {
                 return;
             }
@@ -38,6 +40,10 @@ impl Draft<'_> {
             }
             State::Pending | State::Blocked if counts.broken > 0 => self.broken.push_back(at),
             State::Running if self.is_mapped(at) => self.conclude(at),
+            State::Running if self.is_adrift(at) => {
+                self.shift(at, |p| p.state = State::Ready);
+                self.touched.push_back(at);
+            }
             State::Blocked => {
                 self.shift(at, unblock);
                 self.touched.push_back(at);

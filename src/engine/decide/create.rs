@@ -47,6 +47,7 @@ impl Draft<'_> {
         let (schedules, plan_ref) = (new.schedules.clone(), PlanRef(plan.clone()));
         let create = CreateRun { row, plan: plan_ref, schedules, left_out: left_out.clone() };
         self.out.creates.push(create);
+        self.look(run);
         for index in (0..count).filter(|index| !left_out.contains(index)) {
             // It is the newest run of its instant now.
             self.spread_across(TaskRunRef { run, index });

@@ -51,5 +51,6 @@ impl Draft<'_> {
         let rest = task.def.is_gate().then_some(Rest { until: None });
         self.out.effects.push(Effect::Start(at, attempt.clone()));
         self.out.starts.push(Start { at, attempt, timeout_at, rest });
+        self.start_block(at);
     }
 }

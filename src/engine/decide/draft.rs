@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::super::blocks::BlockRef;
 use super::super::cell::{CellKey, Found, Known, Votes};
 use super::super::edges::{Counts, Standing, Texts, Verdict, edge_verdict};
 use super::super::items::Place;
@@ -34,6 +35,8 @@ pub(super) struct Draft<'w> {
     pub(super) read: BTreeMap<CellKey, Known>,
     /// Runs in cells that stand otherwise than the cells say.
     pub(super) found: BTreeMap<(CellKey, Instant), Found>,
+    /// Edges of runs that this decision makes, by the cells of the world that they look at.
+    pub(super) looking: BTreeMap<CellKey, Vec<(TaskRunRef, u32)>>,
     /// What cells say to edges, where that has changed.
     pub(super) votes: BTreeMap<(TaskRunRef, u32), Votes>,
     /// Edges that are waited for no longer from now on.
@@ -44,6 +47,8 @@ pub(super) struct Draft<'w> {
     pub(super) touched: VecDeque<TaskRunRef>,
     /// Task runs with a broken edge; judged when nothing else is left to judge.
     pub(super) broken: VecDeque<TaskRunRef>,
+    /// Blocks of which somebody has moved; judged last of all.
+    pub(super) blocks: BTreeSet<BlockRef>,
 }
 
 /// What a decision has changed about the edges of a task run.
@@ -78,11 +83,13 @@ impl<'w> Draft<'w> {
             runs: BTreeMap::new(),
             read: BTreeMap::new(),
             found: BTreeMap::new(),
+            looking: BTreeMap::new(),
             votes: BTreeMap::new(),
             over: BTreeSet::new(),
             texts: BTreeMap::new(),
             touched: VecDeque::new(),
             broken: VecDeque::new(),
+            blocks: BTreeSet::new(),
         }
     }
 
@@ -179,6 +186,7 @@ impl<'w> Draft<'w> {
             None => self.run_draft(at.run)?.tally.change(before.state, to.state),
         }
         self.moved.insert(at, self.out.moves.len());
+        self.blocks.extend(self.block_of(at));
         self.out.moves.push(Move { at, id, from: before.state, to, when: self.now });
         Some((id, before))
     }

@@ -137,6 +137,7 @@ impl Draft<'_> {
                 p.finished_at = Some(now);
             }
         });
+        self.end_block(at);
         let end = AttemptEnd {
             task_run_id: id,
             attempt_no: live.attempt_no,

@@ -2,6 +2,7 @@
 
 mod across;
 mod backfill;
+mod block;
 mod cancel;
 mod cascade;
 mod create;

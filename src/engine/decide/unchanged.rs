@@ -41,10 +41,12 @@ impl Draft<'_> {
         let is_kept = || {
             let filling = self.reprocess(at.run)?;
             let run = self.run(at.run)?;
-            let task = run.plan.tasks.get(at.index as usize)?.task_id;
+            let planned = run.plan.tasks.get(at.index as usize)?;
+            let task = planned.task_id;
             let ordinal = self.ordinal(filling, at.run)?;
             let is_new = self.progress(at)?.first_ready_at.is_none();
-            let is_kept = is_new && filling.keeps(ordinal, task);
+            // The dates of a batch are computed together or not at all.
+            let is_kept = is_new && !planned.def.batch && filling.keeps(ordinal, task);
             (is_kept && !run.plan.is_matched(at.index) && !self.world.is_matched(at))
                 .then_some(filling)
         };
@@ -63,6 +65,15 @@ impl Draft<'_> {
             let made = self.out.filled.iter().find(|place| place.run == Some(run));
             made.map(|place| place.ordinal)
         })
+    }
+
+    /// The run at a place of a plan; it may be made with this decision.
+    pub(super) fn run_at(&self, filling: &Backfilling, ordinal: u32) -> Option<RunId> {
+        let made = || {
+            let filled = self.out.filled.iter().filter(|to| to.backfill == filling.row.id);
+            filled.filter(|to| to.ordinal == ordinal).find_map(|to| to.run)
+        };
+        filling.places().get(ordinal as usize)?.run.or_else(made)
     }
 
     /// What became of the planned cells that a task run depends on: in its run, and in others.
@@ -88,10 +99,11 @@ impl Draft<'_> {
                 let instants = known.expected.keys().chain(known.found.keys());
                 let instants = instants.chain(changed.iter().map(|(at, _)| at));
                 for nominal_at in instants.collect::<std::collections::BTreeSet<_>>() {
-                    let Some(place) = filling.planned(task, *nominal_at) else { continue };
+                    let Some(ordinal) = filling.planned(task, *nominal_at) else { continue };
+                    let run = self.run_at(filling, ordinal);
                     let now = changed.iter().find(|(at, _)| at == nominal_at).map(|(_, f)| *f);
                     let found = now.or_else(|| known.found.get(nominal_at));
-                    let mine = found.filter(|found| place.run == Some(found.run));
+                    let mine = found.filter(|found| run == Some(found.run));
                     ups.push(mine.map_or(unknown, |found| Outcome {
                         state: found.state,
                         code: found.code.as_deref(),

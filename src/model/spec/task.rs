@@ -11,7 +11,7 @@ use super::{conditions, dag, edges, map, policy, types};
 use crate::model::json::{kind_of, nearest, shown};
 use crate::model::key::{LONGEST, NameKind, check_asset, check_name, split_versioned};
 use crate::model::{
-    Fingerprint, GATE, Mapping, PROBE, Param, ParamType, TaskDef, TaskPolicy, params,
+    Dependency, Fingerprint, GATE, Mapping, PROBE, Param, ParamType, TaskDef, TaskPolicy, params,
 };
 
 const OWN_FIELDS: &[&str] = &[
@@ -33,6 +33,7 @@ const OWN_FIELDS: &[&str] = &[
     "depends_on",
     "map",
     "shards",
+    "batch",
     "version",
     "code_hash",
     "source",
@@ -124,6 +125,7 @@ pub(super) fn read(
     map::fill(r, map.as_ref(), &mut param_schema, &mut injected);
     arguments(r, &params, &param_schema, &inputs, &injected, map.as_ref());
     let policy = policy(r, around);
+    let batch = batch(r, &kind, map.as_ref(), &dependencies, &around.dag, name.as_deref());
     let task = TaskDef {
         name: name.clone().unwrap_or_default(),
         kind,
@@ -144,6 +146,7 @@ pub(super) fn read(
         dependencies,
         policy,
         fingerprint,
+        batch,
         poll_ms,
         authored_version,
         code_hash: r.line("code_hash", 256),
@@ -151,6 +154,46 @@ pub(super) fn read(
         ext: r.object("ext"),
     };
     name.map(|_| task)
+}
+
+/// Whether a range of dates is computed as one. What asks, waits for a person, or has items of its own
+/// is not; and nothing is that waits for another date of its own, which would be in the same batch.
+fn batch(
+    r: &mut Reader<'_, '_>,
+    kind: &str,
+    map: Option<&Mapping>,
+    dependencies: &[Dependency],
+    dag: &str,
+    name: Option<&str>,
+) -> bool {
+    match r.get("batch") {
+        None | Some(Value::Null) => return false,
+        Some(Value::String(word)) if word == "range" => {}
+        Some(other) => {
+            let message = format!("{} is no way to compute several dates", shown(other));
+            let hint = "batch=\"range\" hands the whole range to one call; leave it out for one \
+                        call a date";
+            r.advise("batch", "bad_batch", message, hint);
+            return false;
+        }
+    }
+    let own = name.map(|name| format!("{dag}.{name}"));
+    let is_own = |edge: &Dependency| Some(&edge.upstream) == own.as_ref();
+    let refused = match kind {
+        _ if map.is_some() => Some(("a task with items or shards", "let a task after it map")),
+        PROBE => Some(("a probe", "a probe asks for each date; batch the task after it")),
+        GATE => Some(("a gate", "a person answers for each date; batch the task after it")),
+        _ if dependencies.iter().any(is_own) => Some((
+            "a task that waits for another date of its own",
+            "leave out that edge, or `batch`: all dates of a batch are computed at once",
+        )),
+        _ => None,
+    };
+    if let Some((what, hint)) = refused {
+        let message = format!("a range is not computed as one by {what}");
+        r.advise("batch", "bad_batch", message, hint);
+    }
+    refused.is_none()
 }
 
 fn policy(r: &mut Reader<'_, '_>, around: &Around) -> TaskPolicy {

@@ -7,7 +7,7 @@ use super::{Driver, Message, Waiting};
 use crate::engine::{Effect, Kept, Place, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
 use crate::runtime::crash;
-use crate::runtime::executor::{Executor as _, Input, Job, JobItem, Said, Stoppable};
+use crate::runtime::executor::{Executor as _, Input, Job, JobItem, RunInfo, Said, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -102,6 +102,14 @@ impl Driver {
         names.into_iter().filter_map(result).collect()
     }
 
+    /// What a handler may know of its run; with the interval of all dates where it computes several.
+    fn info_for(&self, at: TaskRunRef, info: &Arc<RunInfo>) -> Arc<RunInfo> {
+        match self.world.block_interval(at) {
+            Some(interval) => Arc::new(RunInfo { interval, ..(**info).clone() }),
+            None => Arc::clone(info),
+        }
+    }
+
     fn hand_out(&self, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
@@ -183,7 +191,7 @@ impl Driver {
             at,
             attempt,
             def: Arc::clone(driven.light.get(&planned).unwrap_or(&task.def)),
-            run: Arc::clone(&driven.info),
+            run: self.info_for(at, &driven.info),
             item,
             inputs: inputs.collect(),
             texts,

@@ -18,7 +18,7 @@ pub(super) fn check(facts: &RunFacts<'_>, findings: &mut Findings) {
         numbers(row, &attempts, findings);
         budgets(facts, row, findings);
         history(row, &attempts, findings);
-        leased(row, &attempts, leases.get(&row.id).copied(), findings);
+        leased(facts, row, &attempts, leases.get(&row.id).copied(), findings);
     }
 }
 
@@ -97,6 +97,7 @@ fn history(row: &TaskRunRow, attempts: &[&AttemptRow], findings: &mut Findings) 
 }
 
 fn leased(
+    facts: &RunFacts<'_>,
     row: &TaskRunRow,
     attempts: &[&AttemptRow],
     lease: Option<&LeaseRow>,
@@ -104,9 +105,13 @@ fn leased(
 ) {
     let open = attempts.iter().filter(|attempt| attempt.outcome.is_none());
     let open: Vec<u32> = open.map(|attempt| attempt.start.attempt_no).collect();
-    // What stands for the items of a mapped task runs without an attempt.
+    // What stands for the items of a mapped task runs without an attempt, and so does what another
+    // one of its backfill runs for.
     let is_running = row.progress.state == State::Running;
-    if row.map_index < 0 && is_running && open.is_empty() && lease.is_none() {
+    let version = facts.versions.get(&row.task_version_id);
+    let of_batch =
+        facts.run.row.backfill_id.is_some() && version.is_some_and(|version| version.def.batch);
+    if (row.map_index < 0 || of_batch) && is_running && open.is_empty() && lease.is_none() {
         return;
     }
     let right = match (open.as_slice(), lease) {

@@ -7,6 +7,7 @@ mod arrows;
 mod at_once;
 mod attempt_numbers;
 pub mod backfills;
+pub mod batches;
 mod blocked_by;
 mod blocked_for;
 mod budget;

@@ -66,7 +66,7 @@ fn should_stay(
     };
     let mine = (0..whole.runs.len() as u32).find(|ordinal| run_of(*ordinal) == Some(at.run))?;
     let set = &whole.sets[whole.runs[mine as usize].set as usize];
-    if !has(whole, &set.keep, task.task_id) {
+    if task.def.batch || !has(whole, &set.keep, task.task_id) {
         return None;
     }
     let mut any = false;

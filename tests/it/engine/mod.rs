@@ -1,6 +1,7 @@
 //! The rules of the engine, in rows of text.
 
 mod admitting;
+mod batches;
 pub mod bench;
 mod blocking;
 mod circles;

@@ -157,6 +157,22 @@ fn shards_take_their_numbers_out_of_the_parameters() {
 }
 
 #[test]
+fn a_range_is_one_batch_where_each_date_has_one_call() {
+    assert!(accepted(&clean_with(json!({"batch": "range"}))).tasks[1].batch);
+    assert!(!accepted(&clean_with(json!({}))).tasks[1].batch);
+    let place = "flights.clean.batch";
+    let bad = |fields: Value| refused(&clean_with(fields), "bad_batch", place);
+    bad(json!({"batch": "days"}));
+    bad(json!({"batch": true}));
+    bad(json!({"inputs": {}, "batch": "range", "shards": 4}));
+    let map = json!({"argument": "row", "items": [1]});
+    bad(json!({"inputs": {}, "batch": "range", "map": map}));
+    bad(json!({"batch": "range", "type": "probe"}));
+    let own = json!([{"upstream": "flights.clean", "offset": -1}]);
+    bad(json!({"inputs": {}, "batch": "range", "depends_on": own}));
+}
+
+#[test]
 fn a_schedule_need_not_give_what_an_item_fills() {
     let schema = json!([{"name": "shardIndex", "type": "int", "required": true}]);
     let mut spec = clean_with(json!({"inputs": {}, "shards": 4, "param_schema": schema}));

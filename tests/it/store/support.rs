@@ -17,6 +17,7 @@ pub fn at(seconds: i64) -> Instant {
 
 pub fn task(name: &str, upstreams: &[&str]) -> TaskDef {
     TaskDef {
+        batch: false,
         poll_ms: None,
         fingerprint: None,
         name: name.into(),
