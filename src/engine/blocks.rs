@@ -6,8 +6,14 @@
 //! last one is released into the queue, and the others go with it. All of this follows from the
 //! plan and the rows, so nothing of it is stored.
 
+use std::collections::{BTreeMap, VecDeque};
+
+use super::plan::local;
 use super::{Backfilling, Run, TaskRunRef, World};
-use crate::model::{BackfillId, BackfillPlan, Instant, RunId, RunState, State, TaskId};
+use crate::model::{
+    BackfillId, BackfillPlan, DagDef, EdgeKind, Instant, Problem, RunId, RunState, State, TaskDef,
+    TaskId,
+};
 
 /// The places of a task that are computed as one, the earliest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +47,52 @@ pub(super) fn blocks_of(plan: &BackfillPlan) -> Vec<Block> {
         }));
     }
     blocks
+}
+
+/// Tasks that compute a range as one, though one of its dates waits for another by way of other tasks:
+/// what runs for both would wait for its own end. An edge to itself is refused where it is read.
+pub(super) fn check(dag: &DagDef) -> Vec<Problem> {
+    let batches = dag.tasks.iter().filter(|task| task.batch);
+    let ways = batches.filter_map(|task| way_back(dag, task));
+    let problem = |way: Vec<&str>| {
+        let name = way.first().copied().unwrap_or_default();
+        let message = format!(
+            "a range is not computed as one by a task of which a date waits for another: {}",
+            way.join(" -> ")
+        );
+        Problem::new("bad_batch", format!("{}.{name}.batch", dag.key), message).hint(
+            "leave out one of these edges, or `batch`: all dates of a batch are computed at once",
+        )
+    };
+    ways.map(problem).collect()
+}
+
+/// A task, what waits for it one after the other, and the task again; the shortest way.
+fn way_back<'d>(dag: &'d DagDef, start: &'d TaskDef) -> Option<Vec<&'d str>> {
+    let mut came: BTreeMap<&str, &'d str> = BTreeMap::new();
+    let mut next = VecDeque::from([start.name.as_str()]);
+    while let Some(up) = next.pop_front() {
+        let waits = |task: &&TaskDef| {
+            task.dependencies.iter().any(|edge| {
+                edge.kind != EdgeKind::Weak && local(&dag.key, &edge.upstream) == Some(up)
+            })
+        };
+        for down in dag.tasks.iter().filter(waits).map(|task| task.name.as_str()) {
+            if down == start.name && up != down {
+                let mut way = vec![down, up];
+                while let Some(before) = way.last().and_then(|last| came.get(last)) {
+                    way.push(*before);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            if down != start.name && !came.contains_key(down) {
+                came.insert(down, up);
+                next.push_back(down);
+            }
+        }
+    }
+    None
 }
 
 impl World {

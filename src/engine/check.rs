@@ -39,7 +39,8 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         let source = sources.get(&problem.place).copied();
         with_source(problem, source)
     });
-    let conditions = super::conditions::check(dag).into_iter().map(|problem| {
+    let fields = super::conditions::check(dag).into_iter().chain(super::blocks::check(dag));
+    let fields = fields.map(|problem| {
         let of =
             |task: &&TaskDef| problem.place.starts_with(&format!("{}.{}.", dag.key, task.name));
         let source = dag.tasks.iter().find(of).and_then(|task| task.source.as_deref());
@@ -49,7 +50,7 @@ fn beyond_fields(dag: &DagDef, spec: &Value) -> Vec<Problem> {
         .map(|(problem, task)| with_source(problem, task.source.as_deref()));
     tasks
         .chain(texts)
-        .chain(conditions)
+        .chain(fields)
         .chain(check_zone(dag))
         .chain(dag.schedules.iter().flat_map(|schedule| check_schedule(&dag.key, schedule)))
         .collect()

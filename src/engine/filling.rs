@@ -270,9 +270,10 @@ impl Backfilling {
         (state == BackfillState::Running && !self.halted && is_room()).then_some(Due::Make)
     }
 
-    /// Whether there is anything that `Retry` would run again or make.
+    /// Whether there is anything that `Retry` would run again or make; or to see that all is well by
+    /// now, because what was BLOCKED went on when its upstream was repaired.
     pub(super) fn can_be_retried(&self) -> bool {
-        self.badly + self.left > 0
+        self.badly + self.left > 0 || self.row.state == BackfillState::Failed
     }
 }
 

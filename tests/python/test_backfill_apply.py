@@ -248,6 +248,31 @@ def test_pausing_cancelling_and_going_on():
     assert done.counts == {"SUCCESS": 12}
 
 
+def test_what_was_blocked_and_went_on_by_itself_needs_no_more_than_a_look():
+    broken = {date(2024, 6, 2)}
+    with ms.Dag("ods", schedule="0 2 * * *") as ods:
+        @ms.task(retries=0)
+        def load(biz_date):
+            if biz_date in broken:
+                raise ValueError("bad day")
+    with ms.Dag("dwd", schedule="0 3 * * *") as dwd:
+        @ms.task(depends_on=["ods.load"], retries=0)
+        def clean(biz_date): ...
+    failed = [ods.run(day) for day in days(1, 3)][1]
+    done = ms.backfill(dwd, "2024-06-01", "2024-06-03").apply()
+    assert (done.state, done.counts) == ("FAILED", {"SUCCESS": 2, "BLOCKED": 1})
+    broken.clear()
+    failed.rerun()
+    assert [run.wait(20) for run in done.runs] == [True] * 3
+    assert done.counts == {"SUCCESS": 3}
+    done.retry()
+    assert done.state == "SUCCESS"
+    assert len(done.runs) == 3
+    assert ms.sql("SELECT count(*) AS n FROM attempt")[0]["n"] == 7
+    with pytest.raises(ms.ConflictError, match="nothing"):
+        done.retry()
+
+
 def test_a_part_of_a_dag_takes_what_the_rest_returned_before():
     with ms.Dag("orders", schedule="0 2 * * *") as dag:
         @ms.task(retries=0)

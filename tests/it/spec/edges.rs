@@ -198,6 +198,22 @@ fn cycles_and_edges_that_are_none() {
     assert_eq!(codes(&chain(future, 0)), ["cycle"]);
 }
 
+/// What runs for all dates of a batch cannot wait for one of them, however long the way is.
+#[test]
+fn a_batch_waits_for_none_of_its_own_dates() {
+    let batch = |more: Value| {
+        let mut spec = chain(more, 0);
+        spec["tasks"][1]["batch"] = json!("range");
+        spec
+    };
+    let closed = batch(json!({"upstream": "c", "offset": -1}));
+    refused(&closed, "bad_batch", "flights.b.batch");
+    assert!(problems(&closed)[0].message.ends_with(": b -> c -> a -> b"), "{:?}", found(&closed));
+    assert!(found(&batch(json!({"upstream": "c", "offset": -1, "kind": "WEAK"}))).is_empty());
+    assert!(found(&batch(json!({"upstream": "a", "offset": -1}))).is_empty());
+    assert!(found(&batch(json!({"upstream": "other.c", "offset": -1}))).is_empty());
+}
+
 fn plan(dag: &DagDef) -> Plan {
     let tasks = (1..).zip(&dag.tasks).map(|(id, def)| PlannedTask {
         task_id: TaskId(id),
