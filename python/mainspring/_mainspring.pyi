@@ -236,8 +236,12 @@ class Session:
         leads: str | None = None,
         clock: ManualClock | None = None,
         durable: bool = True,
+        logs: str | None = None,
+        log_limit: int | None = None,
     ) -> Session:
-        """`leads`: the name of the scope that it decides for. `clock`: one that stands."""
+        """`leads`: the name of the scope that it decides for. `clock`: one that stands. `logs`: the
+        URI below which rows of attempts name the place of their output; `log_limit`: bytes of it.
+        """
 
     @property
     def database(self) -> str: ...
@@ -620,6 +624,12 @@ def check_pairs(definitions: list[dict[str, Any]], now: int) -> None:
 
 def check_text(spec: dict[str, Any]) -> tuple[str, str]:
     """The key of a dag and its specification as JSON text; raises SpecError as check_dag does."""
+
+def log_uri(
+    prefix: str, dag: str, biz_date: str, run: int, made: int, task: str, map_index: int | None,
+    attempt_no: int,
+) -> str:
+    """Where the output of an attempt is brought to; `made`: `created_at` of the run."""
 
 def preview(
     spec: dict[str, Any], task: str | None, request: dict[str, Any], now: int

@@ -59,7 +59,9 @@ mod _mainspring {
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]
-    use super::{check_dag, check_pairs, check_text, duration_ms, migrate, preview, states};
+    use super::{
+        check_dag, check_pairs, check_text, duration_ms, log_uri, migrate, preview, states,
+    };
 
     use pyo3::prelude::*;
 
@@ -103,6 +105,24 @@ fn check_text(py: Python<'_>, spec: &Bound<'_, PyAny>) -> PyResult<(String, Stri
         Ok((def.key, spec.to_string()))
     })
     .map_err(errors::spec)
+}
+
+/// Where the output of an attempt is brought to, below a prefix.
+#[pyfunction]
+#[pyo3(signature = (prefix, dag, biz_date, run, made, task, map_index, attempt_no))]
+#[allow(clippy::too_many_arguments, reason = "what a place is made of")]
+fn log_uri(
+    prefix: &str,
+    dag: &str,
+    biz_date: &str,
+    run: i64,
+    made: i64,
+    task: &str,
+    map_index: Option<u32>,
+    attempt_no: u32,
+) -> String {
+    let task = (task, map_index);
+    crate::runtime::LogPlace { dag, biz_date, run: (run, made), task, attempt_no }.below(prefix)
 }
 
 /// What a run would get: its times, and each text of a task before and after.

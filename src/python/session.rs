@@ -21,8 +21,8 @@ use crate::model::{DagDef, Date, Instant, Missed, Problem, RunId, SpecError, Sta
 #[cfg(unix)]
 use crate::runtime::process::ProcessOptions;
 use crate::runtime::{
-    Clock, HandlerHost, Hosts, NewRunRequest, ProcessHost, Rerun, Session as Core, SessionOptions,
-    Stub, StubPlan, host_name,
+    Clock, HandlerHost, Hosts, LOG_LIMIT, LogOptions, NewRunRequest, ProcessHost, Rerun,
+    Session as Core, SessionOptions, Stub, StubPlan, host_name,
 };
 
 /// How often a waiting thread looks whether somebody pressed Ctrl-C.
@@ -74,7 +74,7 @@ impl Session {
     #[new]
     #[pyo3(signature = (
         database, *, role, slots = 32, busy_wait_s = 120.0, leads = None, clock = None,
-        durable = true
+        durable = true, logs = None, log_limit = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "by name, from Python")]
     fn new(
@@ -86,6 +86,8 @@ impl Session {
         leads: Option<String>,
         clock: Option<Py<ManualClock>>,
         durable: bool,
+        logs: Option<String>,
+        log_limit: Option<u64>,
     ) -> PyResult<Self> {
         let hand = clock.as_ref().map(|clock| Arc::clone(&clock.get().hand));
         let options = SessionOptions {
@@ -97,6 +99,10 @@ impl Session {
             clock: clock.map_or_else(Clock::machine, |clock| clock.get().clock.clone()),
             leads,
             durable,
+            logs: LogOptions {
+                prefix: logs.map(Into::into),
+                limit: log_limit.unwrap_or(LOG_LIMIT),
+            },
         };
         let core = py
             .detach(|| Core::open(options, Arc::new(PythonInterpreter)))

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::log_place::LogOptions;
 use crate::model::{RunId, TaskRunId};
 
 /// Results up to this many bytes of JSON text stand in the row.
@@ -16,17 +17,30 @@ pub const RESULT_LIMIT: usize = 16 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct Files {
     root: Arc<Path>,
+    pub(super) logs: LogOptions,
 }
 
 impl Files {
     /// The files of this database.
     pub fn beside(database: &Path) -> Self {
-        Files { root: database.with_extension("files").into() }
+        Files { root: database.with_extension("files").into(), logs: LogOptions::default() }
+    }
+
+    /// The same with what is to become of logs.
+    #[must_use]
+    pub fn with_logs(self, logs: LogOptions) -> Self {
+        Files { logs, ..self }
     }
 
     /// The log of an attempt.
     pub fn log(&self, run: RunId, task_run: TaskRunId, attempt_no: u32) -> PathBuf {
         self.root.join("logs").join(run.to_string()).join(format!("{task_run}-{attempt_no}.log"))
+    }
+
+    /// Says that the log of an attempt is to be brought to a URI: `python/mainspring/_shipper.py`
+    /// looks for these.
+    pub fn log_mark(&self, run: RunId, task_run: TaskRunId, attempt_no: u32) -> PathBuf {
+        self.root.join("logs").join("pending").join(format!("{run}-{task_run}-{attempt_no}"))
     }
 
     /// The lock that a node holds while it lives.

@@ -12,8 +12,6 @@ use crate::model::{RunId, TaskRunId};
 
 /// The tail that the row keeps.
 const TAIL_LIMIT: usize = 8 * 1024;
-/// What the file may hold; the rest is counted and left out.
-const FILE_LIMIT: u64 = 64 * 1024 * 1024;
 /// A line is cut here, so that one without an end does not grow without bound.
 const LINE_LIMIT: usize = 64 * 1024;
 
@@ -35,7 +33,14 @@ pub struct LogSink {
 
 enum Target {
     /// A file of its own.
-    File { files: Files, run: RunId, task_run: TaskRunId, attempt_no: u32 },
+    File {
+        files: Files,
+        run: RunId,
+        task_run: TaskRunId,
+        attempt_no: u32,
+        /// Where it is brought to.
+        uri: Option<String>,
+    },
     /// The standard streams of this process, which somebody else reads.
     Standard,
 }
@@ -65,8 +70,17 @@ impl LogSink {
         task_run: TaskRunId,
         attempt_no: u32,
     ) -> Self {
-        let target = Target::File { files: files.clone(), run, task_run, attempt_no };
+        let target = Target::File { files: files.clone(), run, task_run, attempt_no, uri: None };
         LogSink { target, clock: clock.clone(), state: Mutex::default() }
+    }
+
+    /// The same, whose output is brought to a URI; the row of the attempt will say that.
+    #[must_use]
+    pub fn brought_to(mut self, place: Option<String>) -> Self {
+        if let Target::File { uri, .. } = &mut self.target {
+            *uri = place;
+        }
+        self
     }
 
     /// The log of an attempt that another process began: what that wrote stays.
@@ -94,7 +108,7 @@ impl LogSink {
 
     fn path(&self) -> Option<PathBuf> {
         match &self.target {
-            Target::File { files, run, task_run, attempt_no } => {
+            Target::File { files, run, task_run, attempt_no, .. } => {
                 Some(files.log(*run, *task_run, *attempt_no))
             }
             Target::Standard => None,
@@ -174,11 +188,19 @@ impl LogSink {
             .then(|| String::from_utf8_lossy(&state.tail).trim_end_matches('\n').to_owned());
         state.file = None;
         let path = if state.made { self.path() } else { None };
-        (path.map(|path| path.to_string_lossy().into_owned()), tail)
+        let uri = match &self.target {
+            Target::File { uri, .. } => uri.clone(),
+            Target::Standard => None,
+        };
+        (path.map(|path| uri.unwrap_or_else(|| path.to_string_lossy().into_owned())), tail)
     }
 
     fn line(&self, state: &mut State, line: &[u8], stream: Stream) {
-        let full = state.written >= FILE_LIMIT;
+        let limit = match &self.target {
+            Target::File { files, .. } => files.logs.limit,
+            Target::Standard => u64::MAX,
+        };
+        let full = state.written >= limit;
         let text = readable(line);
         push_tail(&mut state.tail, text.as_bytes());
         if state.broken.is_some() {
@@ -221,6 +243,7 @@ impl LogSink {
             if let Some(folder) = path.parent() {
                 private_folder(folder)?;
             }
+            self.mark()?;
             state.file = Some(match state.made {
                 true => File::options().append(true).open(&path)?,
                 false => File::create(&path)?,
@@ -231,6 +254,22 @@ impl LogSink {
             Some(file) => file.write_all(text),
             None => Ok(()),
         }
+    }
+
+    /// Before something is written it is said where that goes: a crash in between forgets nothing.
+    /// A mark that is there is left: whoever brings the file keeps in it how far he is.
+    fn mark(&self) -> std::io::Result<()> {
+        let Target::File { files, run, task_run, attempt_no, uri: Some(uri) } = &self.target else {
+            return Ok(());
+        };
+        let mark = files.log_mark(*run, *task_run, *attempt_no);
+        if mark.exists() {
+            return Ok(());
+        }
+        if let Some(folder) = mark.parent() {
+            private_folder(folder)?;
+        }
+        std::fs::write(mark, format!("{uri}\n"))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

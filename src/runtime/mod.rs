@@ -13,6 +13,7 @@ mod executors;
 mod files;
 mod filling;
 mod inline;
+mod log_place;
 mod logs;
 mod node;
 mod output;
@@ -43,6 +44,7 @@ pub use executor::{
 pub use files::{Files, INLINE_RESULT_LIMIT, RESULT_LIMIT};
 pub use filling::HostsOf;
 pub use inline::{Hiring, Next, Worker};
+pub use log_place::{LOG_LIMIT, LogOptions, LogPlace};
 pub use logs::{LogSink, Stream};
 pub use node::{host_name, is_alive};
 pub use planning::plan;

@@ -14,6 +14,7 @@ use super::executor::{HandlerHost, Interpreter};
 use super::executors::{Executors, Processes};
 use super::files::Files;
 use super::inline::{Hiring, InlinePool};
+use super::log_place::LogOptions;
 use super::node::{LEASE_MS, NodeLock, is_alive};
 #[cfg(unix)]
 use super::process::{ProcessOptions, ProcessPool};
@@ -55,6 +56,8 @@ pub struct SessionOptions {
     pub leads: Option<String>,
     /// Whether a commit survives the machine going down; only a simulated world can do without.
     pub durable: bool,
+    /// Where output is brought to, and how much of it is kept.
+    pub logs: LogOptions,
 }
 
 /// The façade.
@@ -102,8 +105,8 @@ impl Session {
         mut driving: Box<dyn Store>,
     ) -> Result<Session, SessionError> {
         let store = open_store(&options)?;
-        let SessionOptions { database, role, host, slots, clock, leads, .. } = options;
-        let files = Files::beside(&database);
+        let SessionOptions { database, role, host, slots, clock, leads, logs, .. } = options;
+        let files = Files::beside(&database).with_logs(logs);
         let now = clock.now();
         let lease = driving.join(&NodeRow {
             id: NodeId(0),

@@ -8,6 +8,7 @@ use crate::engine::{Effect, Kept, Place, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
 use crate::runtime::crash;
 use crate::runtime::executor::{Executor as _, Input, Job, JobItem, RunInfo, Said, Stoppable};
+use crate::runtime::log_place::LogPlace;
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -179,8 +180,20 @@ impl Driver {
             }
             _ => None,
         };
+        let place = self.files.logs.prefix.as_deref().map(|prefix| {
+            let map_index = item.as_ref().map(|item| item.map_index);
+            LogPlace {
+                dag: &run.row.dag,
+                biz_date: &run.row.biz_date.to_string(),
+                run: (at.run.0, run.row.created_at.0),
+                task: (&task.def.name, map_index),
+                attempt_no: attempt.attempt_no,
+            }
+            .below(prefix)
+        });
         let made = |sink: fn(&_, &_, _, _, _) -> LogSink| {
             sink(&self.files, &self.clock, at.run, attempt.task_run_id, attempt.attempt_no)
+                .brought_to(place.clone())
         };
         let log = match task.def.is_probe() {
             false => Arc::new(made(LogSink::new)),

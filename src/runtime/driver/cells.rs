@@ -196,10 +196,13 @@ impl Driver {
     pub(super) fn with_texts(&self, mut report: Report) -> Report {
         let is_looked_at = report.outcome == Outcome::Success && self.world.is_matched(report.at);
         if is_looked_at && report.texts.is_none() {
-            let log = report.record.log_uri.as_deref();
+            let run = self.world.run(report.at.run);
+            let task_run = run.and_then(|run| run.get(report.at.index)).map(|found| found.id);
+            let printed = task_run.filter(|_| report.record.log_uri.is_some());
+            let log = printed.map(|id| self.files.log(report.at.run, id, report.attempt_no));
             report.texts = Some(Box::new(Texts {
                 result: report.result_uri.as_deref().and_then(|uri| result_head(Path::new(uri))),
-                stdout: log.and_then(|log| stdout_head(Path::new(log))),
+                stdout: log.and_then(|log| stdout_head(&log)),
             }));
         }
         report

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use mainspring::engine::check_definition;
 use mainspring::model::{Instant, Outcome, RunState, State};
-use mainspring::runtime::{Clock, HandlerHost, Session, SessionOptions, crash};
+use mainspring::runtime::{Clock, HandlerHost, LogOptions, Session, SessionOptions, crash};
 use mainspring::store::{AttemptFilter, RunFilter, SqliteOptions, SqliteStore, Store};
 use serde_json::json;
 
@@ -41,6 +41,7 @@ impl Scheduler {
             clock,
             leads: Some("main".into()),
             durable: true,
+            logs: LogOptions::default(),
         };
         let driving = Box::new(SqliteStore::open(database, SqliteOptions::default()).unwrap());
         let session = Session::open_with(options, Arc::new(Closures), driving).unwrap();

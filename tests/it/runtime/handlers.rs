@@ -10,8 +10,8 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use mainspring::engine::check_definition;
 use mainspring::model::{AttemptRecord, Instant, Outcome, RunId, State, StopReason};
 use mainspring::runtime::{
-    Clock, Finished, HandlerHost, Hiring, Input, Interpreter, Job, NewRunRequest, Next, Session,
-    SessionError, SessionOptions, StopHandle,
+    Clock, Finished, HandlerHost, Hiring, Input, Interpreter, Job, LogOptions, NewRunRequest, Next,
+    Session, SessionError, SessionOptions, StopHandle,
 };
 use mainspring::store::{SqliteOptions, SqliteStore, Store, TaskRunView};
 use serde_json::json;
@@ -177,6 +177,7 @@ impl Desk {
             clock,
             leads: leads.map(str::to_owned),
             durable: true,
+            logs: LogOptions::default(),
         };
         let session = Session::open_with(options, Arc::new(Closures), driving)?;
         let hiring = session.hiring();

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mainspring::model::{RunId, State, TaskRunId};
-use mainspring::runtime::{Clock, Files, HandlerHost, LogSink, NewRunRequest, ProcessHost, Stream};
+use mainspring::runtime::{
+    Clock, Files, HandlerHost, LogOptions, LogPlace, LogSink, NewRunRequest, ProcessHost, Stream,
+};
 use mainspring::store::Store as _;
 use serde_json::json;
 
@@ -86,6 +88,59 @@ fn what_comes_after_the_end_was_told_is_added() {
     assert_eq!((&first, tail.as_deref()), (&second, Some("before\nafter")));
     let text = std::fs::read_to_string(first.unwrap()).unwrap();
     assert_eq!(text.lines().count(), 2);
+}
+
+#[test]
+fn a_log_that_is_brought_elsewhere_has_a_mark_and_its_row_the_place() {
+    let folder = Folder::new("brought");
+    let (clock, _) = Clock::test(START);
+    let files = Files::beside(&folder.database());
+    let task = ("load", Some(3));
+    let place = LogPlace { dag: "shop", biz_date: "2024-01-01", run: (7, 5), task, attempt_no: 2 };
+    let uri = place.below("s3://bucket/prefix/");
+    assert_eq!(uri, "s3://bucket/prefix/shop/2024-01-01/run-7-5/load/item-3/attempt-2");
+    let mark = files.log_mark(RunId(7), TaskRunId(31), 2);
+    let log = LogSink::new(&files, &clock, RunId(7), TaskRunId(31), 2).brought_to(Some(uri));
+    assert_eq!(log.finish(), (None, None));
+    assert!(!mark.exists(), "nothing was printed");
+    log.write(b"printed\n", Stream::Out);
+    assert_eq!(log.finish().0.as_deref(), Some(place.below("s3://bucket/prefix").as_str()));
+    assert_eq!(
+        std::fs::read_to_string(&mark).unwrap().trim_end(),
+        place.below("s3://bucket/prefix")
+    );
+    let text = std::fs::read_to_string(files.log(RunId(7), TaskRunId(31), 2)).unwrap();
+    assert!(text.ends_with(" O printed\n"));
+    // It goes on after it was brought: elsewhere, by a process that may not have begun it.
+    std::fs::remove_file(&mark).unwrap();
+    let uri = place.below("file:///other");
+    let log = LogSink::continued(&files, &clock, RunId(7), TaskRunId(31), 2).brought_to(Some(uri));
+    log.write(b"more\n", Stream::Out);
+    assert!(std::fs::read_to_string(&mark).unwrap().starts_with("file:///other/shop/"));
+    std::fs::write(&mark, "kept").unwrap();
+    log.finish();
+    log.write(b"after the end\n", Stream::Out);
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), "kept");
+}
+
+#[test]
+fn what_is_beyond_the_limit_is_counted_and_said_at_the_end() {
+    let folder = Folder::new("limit");
+    let (clock, _) = Clock::test(START);
+    let files = Files::beside(&folder.database());
+    let files = files.with_logs(LogOptions { prefix: None, limit: 1024 });
+    let log = LogSink::new(&files, &clock, RunId(1), TaskRunId(1), 1);
+    for _ in 0..1000 {
+        log.write(b"123456789\n", Stream::Out);
+    }
+    let text = std::fs::read_to_string(log.finish().0.unwrap()).unwrap();
+    let lines: Vec<&str> = text.lines().map(|line| line.split_once(' ').unwrap().1).collect();
+    let (last, kept) = lines.split_last().unwrap();
+    assert!(kept.iter().all(|line| *line == "O 123456789"));
+    // The line that reaches the limit is whole.
+    assert!(text.find("E mainspring").unwrap() < 1024 + 100);
+    let left = 10 * (1000 - kept.len());
+    assert_eq!(*last, format!("E mainspring: {left} more bytes of output were left out"));
 }
 
 #[test]

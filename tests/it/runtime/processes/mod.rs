@@ -15,7 +15,8 @@ use mainspring::engine::check_definition;
 use mainspring::model::RunId;
 use mainspring::runtime::process::{ProcessOptions, WorkerLine, report_end, supervise};
 use mainspring::runtime::{
-    Clock, Finished, HandlerHost, NewRunRequest, ProcessHost, Session, SessionOptions, crash,
+    Clock, Finished, HandlerHost, LogOptions, NewRunRequest, ProcessHost, Session, SessionOptions,
+    crash,
 };
 use mainspring::store::{SqliteOptions, SqliteStore};
 
@@ -112,6 +113,7 @@ fn open(folder: &Path, supervisor: Vec<OsString>, workers: u32, point: Option<&s
         clock: Clock::machine(),
         leads: None,
         durable: true,
+        logs: LogOptions::default(),
     };
     let driving = Box::new(SqliteStore::open(&database, SqliteOptions::default()).unwrap());
     let session = Session::open_with(options, Arc::new(Closures), driving).unwrap();
