@@ -8,24 +8,21 @@ default. The project file is ``mainspring.toml``, or ``pyproject.toml`` with a t
 from __future__ import annotations
 
 import os
-import re
 import sys
 from types import MappingProxyType
 
+from mainspring import _config_values as values
 from mainspring.errors import ConfigError, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 __all__ = ["Settings", "find_project", "load_settings", "reset", "settings"]
 
 PREFIX = "MAINSPRING_"
 PROJECT_FILE = "mainspring.toml"
-LEVELS = ("debug", "info", "warning", "error")
-PRIORITIES = ("urgent", "high", "normal", "low", "idle")
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Settings:
@@ -47,6 +44,12 @@ class Settings:
         Seconds to wait for another process that writes to the database.
     load_timeout : float
         Seconds that the import of one dag file may take.
+    logs : str or None
+        URI below which the output of attempts is brought, such as ``s3://bucket/prefix``.
+    logs_keep : float
+        Seconds that a log stays on this machine after it was brought there.
+    log_limit : int
+        Bytes of output that are kept of one attempt.
     ageing : str or None
         How long a wait makes up for one class of priority, in pools that do not say themselves.
     defaults, pools, limits, types : mapping
@@ -73,6 +76,9 @@ class Settings:
         "limits",
         "load_timeout",
         "log_level",
+        "log_limit",
+        "logs",
+        "logs_keep",
         "notes",
         "origins",
         "pool_ageing",
@@ -93,6 +99,9 @@ class Settings:
     limits: Mapping[str, int]
     load_timeout: float
     log_level: str
+    log_limit: int
+    logs: str | None
+    logs_keep: float
     notes: tuple[str, ...]
     origins: Mapping[str, str]
     pool_ageing: Mapping[str, str]
@@ -113,177 +122,41 @@ class Settings:
         return f"Settings(database={self.database!r}, file={self.file!r}, slots={self.slots})"
 
 
-class ValueProblem(Exception):
-    """A value that does not fit its key; the message says what fits."""
-
-
-# --- what a value may be --------------------------------------------------------------------
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueProblem(f"must be a text, not {_shown(value)}")
-    if any(ord(letter) < 32 for letter in value):
-        raise ValueProblem("must not contain control characters")
-    return value
-
-
-def _count(least: int, most: int | None = None) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
-        if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueProblem(f"must be a whole number, not {_shown(value)}")
-        if value < least or (most is not None and value > most):
-            span = f"at least {least}" if most is None else f"{least} to {most}"
-            raise ValueProblem(f"must be {span}, not {value}")
-        return value
-
-    return check
-
-
-def _one_of(*words: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        word = value.strip().lower() if isinstance(value, str) else ""
-        if word not in words:
-            raise ValueProblem(f"must be one of {', '.join(words)}, not {_shown(value)}")
-        return word
-
-    return check
-
-
-def _seconds(value: Any) -> float:
-    parts = (
-        re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)", value.strip())
-        if isinstance(value, str)
-        else None
-    )
-    if parts is None:
-        raise ValueProblem(
-            f"must be a duration with its unit, such as '30s' or '5m', not {_shown(value)}"
-        )
-    return float(parts[1]) * UNITS[parts[2]]
-
-
-def _duration(value: Any) -> str:
-    _seconds(value)
-    return str(value)
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueProblem(f"must be true or false, not {_shown(value)}")
-    return value
-
-
-def _texts(value: Any) -> list[str]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
-        raise ValueProblem(f"must be a list of texts, not {_shown(value)}")
-    return [_text(item) for item in value]
-
-
-def _limits(value: Any) -> list[str] | dict[str, int]:
-    if isinstance(value, dict):
-        return {_text(name): _count(1)(slots) for name, slots in value.items()}
-    return _texts(value)
-
-
-def _pool(value: Any) -> tuple[int, str | None]:
-    """Slots, alone or as ``{slots = 4, ageing = "30m"}``."""
-    if not isinstance(value, dict):
-        return _count(0, 1_000_000)(value), None
-    unknown = sorted(value.keys() - {"slots", "ageing"})
-    if unknown:
-        raise ValueProblem(f"has slots and ageing, and no {_shown(unknown[0])}")
-    if "slots" not in value:
-        raise ValueProblem("needs a number of slots")
-    ageing = value.get("ageing")
-    return _count(0, 1_000_000)(value["slots"]), None if ageing is None else _duration(ageing)
-
-
-def milliseconds(duration: str | None) -> int | None:
-    """Return a duration of the settings as the core reads it.
-
-    Examples
-    --------
-    >>> from mainspring._config import milliseconds
-    >>> milliseconds("30m")
-    1800000
-    """
-    return None if duration is None else round(_seconds(duration) * 1000)
-
-
-def _backoff(value: Any) -> str:
-    return _one_of("fixed", "exponential")(value).upper()
-
-
-def _part(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise ValueProblem(f"must be a number from 0 to 1, not {_shown(value)}")
-    return float(value)
-
-
-def _priority(value: Any) -> int | str:
-    if isinstance(value, str):
-        return _one_of(*PRIORITIES)(value)
-    return _count(0, 9)(value)
-
-
-def _zone(value: Any) -> str:
-    name = _text(value)
-    if name == "UTC":
-        return name
-    from zoneinfo import ZoneInfo, available_timezones
-
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        known = available_timezones()
-        if known:  # a machine without zone data leaves the question to the core, which has its own
-            raise ValueProblem(
-                f"is not a time zone: {_shown(name)}{_nearest(name, known)}"
-            ) from None
-    return name
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueProblem(f"must be a table, not {_shown(value)}")
-    return value
-
-
 KEYS: dict[str, Callable[[Any], Any]] = {
-    "database": _text,
-    "home": _text,
-    "dags": _texts,
-    "timezone": _zone,
-    "slots": _count(1, 100_000),
-    "ageing": _duration,
-    "log_level": _one_of(*LEVELS),
-    "busy_wait": _seconds,
-    "load_timeout": _seconds,
+    "database": values.text,
+    "home": values.text,
+    "dags": values.texts,
+    "timezone": values.zone,
+    "slots": values.count(1, 100_000),
+    "ageing": values.duration,
+    "log_level": values.one_of(*values.LEVELS),
+    "busy_wait": values.seconds,
+    "load_timeout": values.seconds,
+    "logs": values.place,
+    "logs_keep": values.seconds,
+    "log_limit": values.size,
 }
 TABLES = ("defaults", "pools", "limits", "types")
 POLICY: dict[str, Callable[[Any], Any]] = {
-    "retries": _count(0, 1000),
-    "max_attempts": _count(1, 1001),
-    "max_losses": _count(0, 1000),
-    "retry_interval": _duration,
-    "retry_backoff": _backoff,
-    "retry_cap": _duration,
-    "retry_jitter": _part,
-    "retry_on": _texts,
-    "timeout": _duration,
-    "grace": _duration,
-    "priority": _priority,
-    "preemptible": _flag,
-    "pool": _text,
-    "slots": _count(1),
-    "max_active": _count(1),
-    "limits": _limits,
-    "deadline": _text,
-    "on_deadline": _one_of("alert", "cancel"),
-    "block_timeout": _duration,
+    "retries": values.count(0, 1000),
+    "max_attempts": values.count(1, 1001),
+    "max_losses": values.count(0, 1000),
+    "retry_interval": values.duration,
+    "retry_backoff": values.backoff,
+    "retry_cap": values.duration,
+    "retry_jitter": values.part,
+    "retry_on": values.texts,
+    "timeout": values.duration,
+    "grace": values.duration,
+    "priority": values.priority,
+    "preemptible": values.flag,
+    "pool": values.text,
+    "slots": values.count(1),
+    "max_active": values.count(1),
+    "limits": values.limits,
+    "deadline": values.text,
+    "on_deadline": values.one_of("alert", "cancel"),
+    "block_timeout": values.duration,
 }
 OTHER_VARIABLES = ("PROJECT",)
 
@@ -443,7 +316,7 @@ class _Reader:
                 and variable not in known
                 and variable[len(PREFIX) :] not in OTHER_VARIABLES
             ):
-                near = _nearest(variable, known)
+                near = values.nearest(variable, known)
                 if near:
                     self.notes.append(f"{variable} is not a setting{near}")
 
@@ -461,17 +334,21 @@ class _Reader:
             self._wrong(
                 "unknown_key",
                 origin,
-                f"unknown key {_shown(key)}{_nearest(key, known)}",
+                f"unknown key {values.shown(key)}{values.nearest(key, known)}",
                 f"known keys: {', '.join(known)}",
             )
             return
         try:
             value = check(value)
-        except ValueProblem as problem:
+        except values.ValueProblem as problem:
             self._wrong("wrong_value", origin, f"{key} {problem}")
             return
         if key == "home" or (key == "database" and "://" not in value):
             value = _absolute(value, base)
+        elif key == "logs" and "://" not in value:
+            from urllib.parse import quote
+
+            value = "file://" + quote(_absolute(value, base))
         elif key == "dags":
             value = tuple(_absolute(item, base) for item in value)
         self.values[key] = value
@@ -479,8 +356,8 @@ class _Reader:
 
     def _take_table(self, name: str, value: Any, origin: str) -> None:
         try:
-            entries = _table(value)
-        except ValueProblem as problem:
+            entries = values.table(value)
+        except values.ValueProblem as problem:
             self._wrong("wrong_value", origin, f"{name} {problem}")
             return
         for key, item in entries.items():
@@ -491,20 +368,20 @@ class _Reader:
                         self._wrong(
                             "unknown_key",
                             origin,
-                            f"unknown key {_shown(full)}{_nearest(key, POLICY)}",
+                            f"unknown key {values.shown(full)}{values.nearest(key, POLICY)}",
                             f"known keys: {', '.join(POLICY)}",
                         )
                         continue
                     item = POLICY[key](item)
                 elif name == "pools":
-                    item, ageing = _pool(item)
+                    item, ageing = values.pool(item)
                     if ageing is not None:
                         self.pool_ageing[key] = ageing
                 elif name == "limits":
-                    item = _count(0, 1_000_000)(item)
+                    item = values.count(0, 1_000_000)(item)
                 else:
-                    item = _table(item)
-            except ValueProblem as problem:
+                    item = values.table(item)
+            except values.ValueProblem as problem:
                 self._wrong("wrong_value", origin, f"{full} {problem}")
                 continue
             self.tables[name][key] = item
@@ -542,6 +419,9 @@ class _Reader:
             log_level=value("log_level", "warning"),
             busy_wait=value("busy_wait", 120.0),
             load_timeout=value("load_timeout", 30.0),
+            logs=value("logs", None),
+            logs_keep=value("logs_keep", 7 * 86400.0),
+            log_limit=value("log_limit", 64 << 20),
             defaults=MappingProxyType(self.tables["defaults"]),
             ageing=self.values.get("ageing"),
             pools=MappingProxyType(self.tables["pools"]),
@@ -587,15 +467,3 @@ def _refuse(code: str, place: str, message: str, hint: str | None = None) -> Con
 
 def _absolute(text: str, base: str) -> str:
     return os.path.normpath(os.path.join(base, os.path.expanduser(text)))
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, list(known), n=1, cutoff=0.7)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -244,7 +244,7 @@ def _slots(what: str, slots: "Any") -> int:
 def _step(ageing: "str | timedelta | None") -> "int | None":
     if ageing is None:
         return None
-    from mainspring._config import ValueProblem, milliseconds
+    from mainspring._config_values import ValueProblem, milliseconds
 
     try:
         step = (milliseconds(ageing) or 0 if isinstance(ageing, str)

@@ -56,7 +56,10 @@ class Line(NamedTuple):
 
 def lines_of(attempt: "Attempt") -> "tuple[list[Line], str]":
     """Return the lines of a log, and what is not among them."""
-    path = (attempt._row["log_uri"] or "").removeprefix("file://")
+    from mainspring._logread import StoredLog, local_of, uri_of
+    from mainspring._logstore import LogStoreError
+
+    path, missing = local_of(attempt._row, attempt._owner), ""
     if path:
         try:
             size = os.path.getsize(path)
@@ -71,8 +74,20 @@ def lines_of(attempt: "Attempt") -> "tuple[list[Line], str]":
             return lines, f"about {left >> 20} MiB are not shown"
         except OSError:
             pass  # it was cleaned up, or is on another machine: the tail is here
+    uri = None if path else uri_of(attempt._row, attempt._owner)
+    if uri is not None:
+        try:
+            first, last, between = StoredLog(uri).two_ends(WHOLE)
+            if first:
+                whole, rest = _texts(first), [] if last is None else _texts(last)[1:]
+                if last is None:
+                    return [_line(text) for text in whole], ""
+                return ([_line(text) for text in (*whole[:FIRST], *rest[-LAST:])],
+                        f"about {max(1, between >> 20)} MiB are not shown")
+        except LogStoreError as error:
+            missing = str(error)
     tail_text = attempt._row["log_tail"] or ""
-    return [Line("", "", text) for text in tail_text.splitlines()], ""
+    return [Line("", "", text) for text in tail_text.splitlines()], missing
 
 
 def _texts(data: bytes) -> "list[str]":
@@ -136,7 +151,7 @@ def _log(attempt: "Attempt") -> "Iterator[str]":
         texts = [Line("", "", text) for text in attempt.traceback.splitlines()]
         yield f'<pre class="l-l">{"".join(_shown(texts))}</pre>'
     if left:
-        yield note_html(f"{left}; attempt.log has them")
+        yield note_html(f"{left}; attempt.log has them" if left.startswith("about") else left)
 
 
 def _shown(lines: "Sequence[Line]") -> "Iterator[str]":

@@ -215,9 +215,14 @@ class Run:
         """Return the attempts of a task run; all of the run are read at once."""
         self._load()
         if self._attempts is None:
+            from mainspring._logread import Owner
+
             found: dict[int, list[Attempt]] = {}
+            names = {row["id"]: row["task"] for row in self._task_rows()}
+            run = self._load()
             for row in self._reader().attempts(run_id=self.id):
-                attempt = Attempt(row, self.timezone)
+                owner = Owner(self.database, run, names.get(row["task_run_id"], ""))
+                attempt = Attempt(row, self.timezone, owner)
                 found.setdefault(row["task_run_id"], []).append(attempt)
             self._attempts = found
         return self._attempts.get(task_run_id, [])

@@ -110,6 +110,7 @@ class Scheduler:
             Seconds that live attempts have to end by themselves; then they are interrupted, which
             costs them nothing, and the next scheduler goes on with them.
         """
+        from mainspring import _shipping
         from mainspring._dagfolder import DagFolder
 
         core = self._lead()
@@ -139,6 +140,9 @@ class Scheduler:
             core.drain()
             folder.close()
             ended(core, grace, self.tell)
+            left = _shipping.end(self.settings.database)
+            if left:
+                self.tell({"event": "logs_left", "logs": left})
 
     def _lead(self) -> CoreSession | None:
         """The session of the one who decides; None when it was told to stop before."""
@@ -353,10 +357,14 @@ class Scheduler:
         self._stop.wait(min(LOOK, folder.wait()), *(() if fd is None else (fd,)))
 
     def _report(self, core: CoreSession) -> None:
+        from mainspring import _shipping
+
         for news in core.news():
             self.tell(news)
             if news["event"] == "fenced":
                 self._fenced = str(news["why"])
+        for news in _shipping.news(self.settings.database):
+            self.tell(news)
 
 
 class _Bell:

@@ -98,29 +98,37 @@ class Session:
 
     def close(self) -> None:
         """Stop what is live, and join the threads."""
+        from mainspring import _shipping
+
         if self._abandoned:
             # The end of the object would wait again for what is left behind here.
             _leak(self.core)
             self.core.close(grace=0.0, at_most=0.5)
         else:
             self.core.close()
+        _shipping.end(self.database, 1.0 if self._abandoned else 10.0)
 
 
 def open_core(database: str, role: str, **options: "Any") -> "CoreSession":
     """Open the database with the settings of the project, making it if need be."""
-    from mainspring._config import milliseconds, settings
+    from mainspring import _shipping
+    from mainspring._config import settings
+    from mainspring._config_values import milliseconds
     from mainspring._mainspring import Session as CoreSession
 
     _refuse_after_fork()
+    kept = _shipping.options(database, role)
     _make_folder(database)
     wait = getattr(settings(), "busy_wait", None)
     if wait is not None:
         options.setdefault("busy_wait_s", float(wait))
     options.setdefault("slots", settings().slots)
-    core = CoreSession(database, role=role, **options)
+    core = CoreSession(database, role=role, **options, **kept)
     ageing = milliseconds(getattr(settings(), "ageing", None))
     if ageing is not None:
         core.set_ageing(None, ageing)
+    if "logs" in kept:
+        _shipping.begin(database)
     return core
 
 
@@ -238,7 +246,7 @@ def make_shared(core: "CoreSession", reader: "CoreHistory | None", project: "Any
     All that there are stand in each definition then: others are a mistake. The core reads the
     sizes of those that are stored by itself.
     """
-    from mainspring._config import milliseconds
+    from mainspring._config_values import milliseconds
 
     if reader is None:
         return
@@ -318,8 +326,9 @@ def _close_all() -> None:
 
 def _after_fork() -> None:
     global _forked, _lock
-    from mainspring import _host
+    from mainspring import _host, _shipping
 
+    _shipping.after_fork()
     _lock = threading.RLock()
     _forked = bool(_sessions) or _forked
     for each in _sessions.values():

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from typing import Any
 
+    from mainspring._logread import Owner
     from mainspring._mainspring import AttemptDict, TaskRunDict
     from mainspring._run import Run
 
@@ -32,7 +33,8 @@ class Attempt:
         What placeholders became in its texts, by ``params``, ``config`` and ``dedup_key``;
         secrets are masked.
     log : str
-        What it printed and logged, when it has ended; at least the last 8 KiB of it.
+        What it printed and logged so far; at least the last 8 KiB of it when it has ended and
+        the rest cannot be read from here.
 
     Examples
     --------
@@ -47,9 +49,10 @@ class Attempt:
     (1, 'SUCCESS', 'good morning\\n')
     """
 
-    def __init__(self, row: "AttemptDict", zone: str) -> None:
+    def __init__(self, row: "AttemptDict", zone: str, owner: "Owner | None" = None) -> None:
         self._row = row
         self._zone = zone
+        self._owner = owner
 
     @property
     def number(self) -> int:
@@ -105,16 +108,9 @@ class Attempt:
 
     @property
     def log(self) -> str:
-        path = self._row["log_uri"]
-        if path:
-            try:
-                with open(path.removeprefix("file://"), encoding="utf-8", errors="replace") as file:
-                    # A line is: instant, O or E for the stream, text.
-                    return "".join(line.split(" ", 2)[-1] for line in file)
-            except OSError:
-                pass  # it was cleaned up, or is on another machine: the tail is here
-        tail = self._row["log_tail"]
-        return f"{tail}\n" if tail else ""
+        from mainspring._logread import read_log, unstamped
+
+        return unstamped(read_log(self._row, self._owner)[0])
 
     def __repr__(self) -> str:
         code = f", error_code={self.error_code!r}" if self.error_code else ""

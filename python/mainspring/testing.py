@@ -95,11 +95,12 @@ class isolated:  # noqa: N801 - reads as a verb: with isolated():
         import tempfile
         from pathlib import Path
 
-        from mainspring import _session
+        from mainspring import _session, _shipping
 
         self._folder = tempfile.TemporaryDirectory(prefix="mainspring-")
         self._before = _session._chosen
         self._database = _session.use(Path(self._folder.name) / "mainspring.db")
+        _shipping.apart.add(self._database)
         return Path(self._folder.name)
 
     def __exit__(
@@ -108,10 +109,11 @@ class isolated:  # noqa: N801 - reads as a verb: with isolated():
         error: "BaseException | None",
         trace: "TracebackType | None",
     ) -> None:
-        from mainspring import _session
+        from mainspring import _session, _shipping
 
         try:
             _session.close(self._database)
         finally:
+            _shipping.apart.discard(self._database)
             _session._chosen = self._before
             self._folder.cleanup()

@@ -19,7 +19,7 @@ CODE = {
 }
 
 # Beyond the standard library: asked for by the metadata, or used only where it is already there.
-FOREIGN = {"mainspring", "tomllib", "tomli", "annotationlib", "IPython", "holidays",
+FOREIGN = {"mainspring", "tomllib", "tomli", "annotationlib", "IPython", "holidays", "obstore",
            "chinese_calendar"}
 
 

@@ -2,7 +2,8 @@
 
 The process that runs an attempt writes whole lines to a file beside the database; this reads what
 is new in it some times a second, from whatever process. The row says when the attempt has ended,
-and what is in the file then is all.
+and what is in the file then is all. On another machine it reads what was brought to the place of
+the setting `logs`, where the end of an attempt comes a little after its row has it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mainspring._logread import Owner, StoredLog, log_file, uri_of
+from mainspring._logstore import LogStoreError
 from mainspring._session import rows
 from mainspring._table import pad, width
 from mainspring.cli._console import Console, clean, clean_block
@@ -21,13 +24,16 @@ from mainspring.cli._words import duration
 if TYPE_CHECKING:
     from mainspring._mainspring import History
 
-__all__ = ["Follower", "log_file", "print_attempt", "print_end"]
+__all__ = ["Follower", "print_attempt", "print_end"]
 
 STEP = 0.2
 """Seconds between two looks."""
 
 LOOKS = 5
 """After so many looks it is asked whether the process of the run still lives."""
+
+PATIENCE = 60.0
+"""Seconds that the end of a log may come after the end of its attempt."""
 
 CHUNK = 1 << 20
 """Bytes that are read and shown at a time."""
@@ -52,30 +58,34 @@ SELECT id FROM task_run WHERE id IN (SELECT value FROM json_each(?)) AND finishe
 """
 
 
-def log_file(database: str, run: int, task_run: int, attempt: int) -> str:
-    """Where an attempt's output goes, also before its row says so.
-
-    Examples
-    --------
-    >>> from mainspring.cli._follow_log import log_file
-    >>> log_file("/data/shop.db", 7, 31, 2)
-    '/data/shop.files/logs/7/31-2.log'
-    """
-    return os.path.join(os.path.splitext(database)[0] + ".files", "logs", str(run),
-                        f"{task_run}-{attempt}.log")
-
-
 class _Live:
     """An attempt that is followed, and how much of its file was shown."""
 
     def __init__(self, id: int, task_run: int, number: int, task: str, path: str) -> None:
         self.id, self.task_run, self.number, self.task, self.path = id, task_run, number, task, path
+        self.stored: StoredLog | None = None
+        self.left = PATIENCE
         self.offset = 0
         self.rest = b""
         self.shown = False
 
+    def is_here(self) -> bool:
+        """Whether its file is on this machine."""
+        return self.offset > 0 or os.path.isfile(self.path)
+
     def lines(self, *, ended: bool) -> Iterator[bytes]:
-        """What is new in its file, by whole lines; when it has ended, all that is left."""
+        """What is new of it, by whole lines; when it has ended, all that is left."""
+        for new in self._new():
+            *whole, self.rest = (self.rest + new).split(b"\n")
+            yield from whole
+        if ended and self.rest:
+            rest, self.rest = self.rest, b""
+            yield rest
+
+    def _new(self) -> Iterator[bytes]:
+        if self.stored is not None and not self.is_here():
+            yield from self.stored.new()
+            return
         while True:
             try:
                 if os.stat(self.path).st_size <= self.offset:
@@ -88,11 +98,7 @@ class _Live:
             if not new:
                 break
             self.offset += len(new)
-            *whole, self.rest = (self.rest + new).split(b"\n")
-            yield from whole
-        if ended and self.rest:
-            rest, self.rest = self.rest, b""
-            yield rest
+            yield new
 
 
 class Follower:
@@ -124,6 +130,7 @@ class Follower:
                  number: int | None = None, whole: bool = True,
                  sleep: Callable[[float], None] = time.sleep) -> None:
         self._history, self._database, self._run = history, database, run
+        self._row: Mapping[str, Any] | None = None
         self._names = {task["id"]: task["task"] for task in tasks}
         self._others: set[int] = set()
         self._console, self._number, self._whole, self._sleep = console, number, whole, sleep
@@ -132,6 +139,8 @@ class Follower:
         if len(self._names) > 1:
             self._column = min(NAMES, max(width(clean(name)) for name in self._names.values()))
         self._told = False
+        self._why: str | None = None
+        self._looks = 0
 
     def follow(self) -> int:
         """Show the newest attempt of each task and go on until the end; the exit code."""
@@ -144,7 +153,6 @@ class Follower:
                     newest[each["task_run_id"]] = each
         for row in sorted(newest.values(), key=lambda row: (row["started_at"], row["id"])):
             self._show(row)
-        looks = 0
         while True:
             # Asked first: what ended before was written before.
             over = self._over()
@@ -157,8 +165,10 @@ class Follower:
                 seen = top
                 self._read()
             self._console.out.flush()
-            looks += 1
-            if over or (looks % LOOKS == 0 and self._is_left()):
+            self._looks += 1
+            if over and not self._live:
+                return self._end()
+            if not over and self._looks % LOOKS == 0 and self._is_left():
                 return self._end()
             self._sleep(STEP)
 
@@ -202,17 +212,26 @@ class Follower:
             return
         live = self._made(row["id"], row["task_run_id"], row["attempt_no"])
         if live is not None:
-            self._live.pop(row["id"])
             self._head(live)
-            self._finish(live, row)
+            self._ended(live, row, look=True)
 
     def _made(self, id: int, task_run: int, number: int) -> _Live | None:
         self._learn(task_run)
         if task_run not in self._names or self._number not in (None, number) or id in self._live:
             return None
-        path = log_file(self._database, self._run, task_run, number)
-        made = self._live[id] = _Live(id, task_run, number, self._names[task_run], path)
+        path, task = log_file(self._database, self._run, task_run, number), self._names[task_run]
+        made = self._live[id] = _Live(id, task_run, number, task, path)
+        live = {"log_uri": None, "outcome": None, "task_run_id": task_run, "attempt_no": number}
+        self._at(made, live)
         return made
+
+    def _at(self, live: _Live, row: Mapping[str, Any]) -> None:
+        """Where it is read when its file is on another machine."""
+        self._row = self._row or self._history.run(self._run)
+        owner = None if self._row is None else Owner(self._database, self._row, live.task)
+        uri = uri_of(row, owner)
+        if uri != (live.stored and live.stored.uri):
+            live.stored = None if uri is None else StoredLog(uri)
 
     def _learn(self, task_run: int) -> None:
         """Items of a mapped task come while the run goes on."""
@@ -237,14 +256,29 @@ class Follower:
         if not self._live:
             return
         ended = {row["id"] for row in rows(self._history, ENDED, _json(self._live))}
+        look = self._looks % LOOKS == 0  # a place elsewhere is not asked five times a second
         for live in list(self._live.values()):
             if live.id not in ended:
-                self._print(live, ended=False)
+                if look or live.is_here():
+                    self._print(live, ended=False)
                 continue
-            del self._live[live.id]
             for row in self._history.attempts(task_run_id=live.task_run):
                 if row["id"] == live.id:
-                    self._finish(live, row)
+                    self._ended(live, row, look=look)
+
+    def _ended(self, live: _Live, row: Mapping[str, Any], *, look: bool) -> None:
+        """Show the rest of it; where that is still on its way, it is waited for a while."""
+        self._at(live, row)
+        if live.stored is not None and not live.is_here():
+            if look:
+                self._print(live, ended=False)
+            live.left -= STEP
+            if not live.stored.whole and live.left > 0:
+                return
+            if not live.stored.whole:
+                self._console.note(f"the end of this log is not at {clean(live.stored.uri)} yet")
+        del self._live[live.id]
+        self._finish(live, row)
 
     def _finish(self, live: _Live, row: Mapping[str, Any]) -> None:
         self._print(live, ended=True)
@@ -261,6 +295,15 @@ class Follower:
         self._line(f"{head}  attempt {live.number}  {self._console.state('RUNNING')}")
 
     def _print(self, live: _Live, *, ended: bool) -> None:
+        try:
+            self._print_lines(live, ended=ended)
+        except LogStoreError as error:
+            if str(error) != self._why:  # once, and not five times a second
+                self._why = str(error)
+                hint = f"; {error.hint}" if error.hint else ""
+                self._console.note(f"{clean(str(error))}{clean(hint)}; it is tried again")
+
+    def _print_lines(self, live: _Live, *, ended: bool) -> None:
         for line in live.lines(ended=ended):
             live.shown = True
             found = LINE.fullmatch(line)

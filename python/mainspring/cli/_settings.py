@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from mainspring import _config
+from mainspring import _config, _config_values
 from mainspring.cli._console import Console, clean
 from mainspring.cli._stop import Stop
 
@@ -57,7 +57,7 @@ def apply_pools(settings: Settings, database: Any = None) -> None:
     for name, slots in settings.pools.items():
         if name not in known or known[name][0] != slots:
             session.core.set_pool(name, slots)
-        step = _config.milliseconds(settings.pool_ageing.get(name))
+        step = _config_values.milliseconds(settings.pool_ageing.get(name))
         if ages.get(name) != step:
             session.core.set_ageing(name, step)
     known = {} if reader is None else reader.limits()

@@ -47,8 +47,10 @@ def _values(settings: Settings) -> Iterator[tuple[str, Any, str]]:
                 value = f"{value}, ageing {settings.pool_ageing[name]}"
         elif key == "dags":
             value = list(value)
-        elif key in ("busy_wait", "load_timeout"):
+        elif key in ("busy_wait", "load_timeout", "logs_keep"):
             value = f"{value:g}s"
+        elif key == "log_limit":
+            value = f"{value:,} bytes"
         if key == "database":
             value = _without_password(value)
         yield key, value, origin

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
+from mainspring._logread import Owner, read_log, unstamped
 from mainspring.cli._console import Console, clean
 from mainspring.cli._follow_log import Follower, print_attempt
 from mainspring.cli._settings import history_of, run_of, settings_of
@@ -46,12 +45,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
         chosen = _chosen(tasks, history.attempts(run_id=record["id"]), options.attempt)
 
     stamped = console.verbose > 0 and not console.json
-    entries = [
-        {**attempt, "task": name, "log": _text(attempt, stamped)} for name, attempt in chosen
-    ]
+    entries, why = [], []
+    for name, attempt in chosen:
+        text, missing = read_log(attempt, Owner(settings.database, record, name))
+        entries.append({**attempt, "task": name, "log": text if stamped else unstamped(text)})
+        if missing and missing not in why:
+            why.append(missing)
     for entry in entries:
         if not console.json:
             print_attempt(entry["task"], entry, entry["log"], console)
+    for missing in why:
+        console.note(clean(missing))
     if not entries:
         console.line("no task of this run has started")
     console.document({"run": record["id"], "attempts": [task_document(entry) for entry in entries]})
@@ -78,23 +82,3 @@ def _chosen(
             best[owner] = attempt
     ordered = sorted(best.values(), key=lambda attempt: (attempt["started_at"], attempt["id"]))
     return [(names[attempt["task_run_id"]], attempt) for attempt in ordered]
-
-
-# A line of a log file: when, whether it went to stdout or stderr, and what.
-LINE = re.compile(r"^\d{4}-\d\d-\d\dT[0-9:.]+Z [OE] ?", re.MULTILINE)
-
-
-def _text(attempt: Mapping[str, Any], stamped: bool) -> str:
-    """The whole log where its file is here, else the tail that the history kept."""
-    uri = attempt["log_uri"]
-    if uri:
-        path = unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
-        if "://" not in path:
-            try:
-                with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-                    text = file.read()
-            except OSError:
-                pass
-            else:
-                return text if stamped else LINE.sub("", text)
-    return attempt["log_tail"] or ""

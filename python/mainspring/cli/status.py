@@ -7,7 +7,7 @@ from typing import Any
 
 from mainspring.cli._console import Console, clean
 from mainspring.cli._settings import history_if_any, settings_of
-from mainspring.cli._words import clock
+from mainspring.cli._words import clock, duration
 
 __all__ = ["run"]
 
@@ -33,6 +33,8 @@ ORDER BY task_run.id
 """
 REQUESTS = "SELECT count(*) AS requests FROM request WHERE decided_at IS NULL"
 
+LATE = 30.0
+"""Seconds after which output that is not brought is worth a line."""
 
 STUCK = """
 SELECT task_run.run_id AS run, task.key AS task, attempt.attempt_no AS attempt, attempt.outcome,
@@ -60,6 +62,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.quiet:
         return 0 if alive else 3
     facts = {**_facts(), "unreadable": history.unreadable()} if history is not None else {}
+    if settings.logs is not None or facts:
+        from mainspring._shipper import behind
+
+        facts["logs"] = {"place": settings.logs, **behind(settings.database)}
     _print(leader, facts, console)
     console.document({"scheduler": leader, "alive": alive, **facts})
     return 0 if alive else 3
@@ -111,5 +117,19 @@ def _print(leader: Any, facts: dict[str, Any], console: Console) -> None:
         console.line(f"gate       {clean(row['dag'])}.{clean(row['task'])} for {row['biz_date']} "
                      f"waits since {clock(row['since'])}{': ' if doc else ''}{clean(doc)}")
         console.line(f"           mainspring approve {row['run']} {clean(row['task'])}")
+    _print_logs(facts.get("logs") or {}, console)
     if facts.get("open_requests"):
         console.line(f"requests   {facts['open_requests']} not decided yet")
+
+
+def _print_logs(logs: dict[str, Any], console: Console) -> None:
+    """What is not where the setting `logs` says; that of the last seconds is as it should be."""
+    if not logs.get("attempts") or (not logs["why"] and logs["seconds"] < LATE):
+        return
+    count = "1 attempt" if logs["attempts"] == 1 else f"{logs['attempts']} attempts"
+    console.line(f"logs       {count}, {logs['bytes']:,} bytes are not brought yet, for "
+                 f"{duration(logs['seconds'])}; they are in their files")
+    for each in logs["why"]:
+        console.line(f"           {clean(each['why'])}, since {clock(int(each['since'] * 1e6))}")
+        if each["hint"]:
+            console.line(f"           {clean(each['hint'])}")

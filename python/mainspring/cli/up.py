@@ -209,6 +209,16 @@ def sentence(event: dict[str, Any]) -> str:
     if kind == "metrics":
         host = f"[{event['host']}]" if ":" in event["host"] else event["host"]
         return f"metrics on http://{host}:{event['port']}/metrics"
+    if kind == "logs_wait":
+        hint = f"; {event['hint']}" if event["hint"] else ""
+        return f"logs wait in their files, tasks go on: {event['why']}{hint}"
+    if kind == "logs_go_on":
+        return f"logs are brought to {event['place']} again"
+    if kind == "logs_left":
+        several = event["logs"] > 1
+        return (f"{event['logs']} log{'s' * several} wait{'s' * (not several)} in "
+                f"{'their files' if several else 'its file'}; the next process brings "
+                f"{'them' if several else 'it'} away")
     if kind == "standing_by":
         return f"standing by: {event['why']}"
     if kind == "stopping":

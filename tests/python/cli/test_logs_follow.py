@@ -13,9 +13,10 @@ from typing import Any
 
 import mainspring as ms
 import pytest
+from mainspring._logread import log_file
 from mainspring._session import history, location
 from mainspring.cli._console import Console
-from mainspring.cli._follow_log import CHUNK, STEP, Follower, _Live, log_file
+from mainspring.cli._follow_log import CHUNK, STEP, Follower, _Live
 
 from .conftest import DEADLINE, Project, wait_for
 
