@@ -53,6 +53,18 @@ pub enum CommitError {
         /// The instant.
         nominal_at: Instant,
     },
+    /// A run of a backfill that somebody else decides for computes a cell that is asked for.
+    #[error("run {run} of backfill {backfill} computes task {task} for {nominal_at}")]
+    CellFilled {
+        /// The task.
+        task: TaskId,
+        /// The instant.
+        nominal_at: Instant,
+        /// The run.
+        run: RunId,
+        /// The backfill.
+        backfill: BackfillId,
+    },
     /// The store itself failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -41,6 +41,7 @@ texts! {
     BACKFILL_RUN_PLACES = "common/backfill_run_places";
     BACKFILL_RUNS_MOVE = "common/backfill_runs_move";
     BACKFILL_SCOPE_MOVE = "common/backfill_scope_move";
+    CELL_FILLED = "common/cell_filled";
     CELL_OPEN = "common/cell_open";
     CODE_KEEP = "common/code_keep";
     CODE_READ = "common/code_read";

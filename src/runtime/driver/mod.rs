@@ -112,6 +112,8 @@ pub struct Driver {
     fills: BTreeMap<BackfillId, fill::Filled>,
     /// Cells that a commit found to be open in runs of others.
     open_elsewhere: Vec<(TaskId, Instant)>,
+    /// Cells that runs of backfills of others compute, as a commit found.
+    filled_elsewhere: Vec<((TaskId, Instant), RunId, BackfillId)>,
 }
 
 /// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
@@ -194,6 +196,7 @@ impl Driver {
             resting: rests::Resting::default(),
             fills: BTreeMap::new(),
             open_elsewhere: Vec::new(),
+            filled_elsewhere: Vec::new(),
         }
     }
 

@@ -88,6 +88,10 @@ impl Driver {
                 self.open_elsewhere.push((task, nominal_at));
                 self.anew(waiting)
             }
+            CommitError::CellFilled { task, nominal_at, run, backfill } => {
+                self.filled_elsewhere.push(((task, nominal_at), run, backfill));
+                self.anew(waiting)
+            }
             CommitError::Store(error) if waiting.is_empty() => match self.stall(&error) {
                 true => Next::Nothing,
                 false => Next::SameBatch,

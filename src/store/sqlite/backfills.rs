@@ -273,6 +273,27 @@ pub(super) fn check_cells(conn: &Connection, batch: &Batch) -> Found<()> {
     Ok(())
 }
 
+/// Refuses what is asked for by hand of cells that the run of a backfill computes that somebody else
+/// decides for.
+pub(super) fn check_unfilled(conn: &Connection, batch: &Batch) -> Found<()> {
+    let mut select = conn.prepare_cached(texts::CELL_FILLED)?;
+    for asked in &batch.unfilled {
+        let values = params![asked.nominal_at.0, asked.dag_id.0, asked.run.0];
+        let found = select.query_map(values, |row| {
+            let (task, run) = (TaskId(row.get(0)?), RunId(row.get(1)?));
+            Ok((task, run, BackfillId(row.get(2)?)))
+        })?;
+        for row in found {
+            let (task, run, backfill) = row?;
+            if asked.tasks.contains(&task) {
+                let nominal_at = asked.nominal_at;
+                return Err(CommitError::CellFilled { task, nominal_at, run, backfill }.into());
+            }
+        }
+    }
+    Ok(())
+}
+
 /// All backfills and all runs that they made, for `verify`.
 pub(super) fn all(
     conn: &Connection,

@@ -71,6 +71,7 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     move_runs(conn, batch)?;
     schedules::commit(conn, batch)?;
     backfills::fill(conn, batch)?;
+    backfills::check_unfilled(conn, batch)?;
     backfills::check_cells(conn, batch)?;
     requests::answer(conn, batch)?;
     let mut insert = conn.prepare_cached(texts::JOURNAL_INSERT)?;

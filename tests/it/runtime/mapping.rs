@@ -209,7 +209,8 @@ fn a_process_that_dies_in_the_middle_is_followed_by_one_that_goes_on() {
         Finished::failed("STOPPED", "Stopped", "asked to stop")
     });
     let run = desk.submit(&Arc::new(waits));
-    // Four slots: two have returned, four wait.
+    // Four slots: two have returned, as the list has, and four wait.
+    desk.until(run, State::Success, 3);
     desk.until(run, State::Running, 5);
     desk.session.close(60_000, Some(std::time::Duration::from_secs(60)));
     sound(&folder);

@@ -47,6 +47,7 @@ suite! {
     backfills::a_place_has_one_run_at_most,
     backfills::a_plan_is_applied_once_and_beside_no_open_one,
     backfills::a_run_of_a_cell_that_is_open_elsewhere_is_refused,
+    backfills::what_is_asked_for_waits_for_the_backfill_that_computes_it,
     backfills::a_backfill_moves_from_where_it_stands,
     backfills::a_backfill_is_taken_over_with_its_runs,
     commits::a_run_is_read_back_as_it_was_written,
