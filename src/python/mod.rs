@@ -119,7 +119,7 @@ fn preview<'py>(
 /// Bring a database to the newest schema: (schema before, schema now).
 #[pyfunction]
 fn migrate(py: Python<'_>, database: std::path::PathBuf) -> PyResult<(i64, i64)> {
-    py.detach(|| crate::store::SqliteStore::migrate(&database)).map_err(errors::store)
+    py.detach(|| crate::store::migrate(&database)).map_err(errors::store)
 }
 
 /// A duration such as `90m` or `PT1H` in milliseconds.

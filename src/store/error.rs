@@ -140,6 +140,16 @@ pub enum StoreError {
         /// How long we waited.
         seconds: u64,
     },
+    /// The server cannot be reached, or takes no writes, for now.
+    #[error("the database {path} is away: {reason}\n  hint: {hint}")]
+    Away {
+        /// The database, without its password.
+        path: String,
+        /// What happened.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
     /// A definition is refused.
     #[error(transparent)]
     Refused(#[from] SpecError),
@@ -154,7 +164,7 @@ pub enum StoreError {
     Other(String),
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 impl StoreError {
     /// The same, said of something, where it is about one row.
     pub(super) fn of(self, what: &str) -> StoreError {

@@ -7,11 +7,17 @@ mod batch;
 mod definition;
 mod error;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod query;
 mod release;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod stamp;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod texts;
 mod verify;
 
@@ -23,12 +29,16 @@ pub use batch::{
 };
 pub use error::{Changed, CommitError, StoreError};
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use query::{
     AttemptFilter, DependentEdge, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,
     UpstreamRun, UpstreamTask, Violation,
 };
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use sql::{OpenOptions, SqlStore, SqlValue, Table, is_server, migrate, open, shown};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
+pub use sqlite::{SqliteOptions, SqliteStore};
 
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, Period, ReleaseAsk, ReleaseRow,

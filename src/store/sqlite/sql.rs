@@ -7,37 +7,10 @@ use rusqlite::types::{Value, ValueRef};
 
 use super::SqliteStore;
 use super::errors::Fault;
-use crate::store::StoreError;
+use crate::store::{SqlStore, SqlValue, StoreError, Table};
 
-/// A value in an answer or in a question.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(untagged)]
-pub enum SqlValue {
-    /// NULL.
-    Null,
-    /// A whole number.
-    Integer(i64),
-    /// A number.
-    Real(f64),
-    /// Text; bytes are shown as hexadecimal text.
-    Text(String),
-}
-
-/// An answer: names of the columns, and rows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    /// Names of the columns.
-    pub columns: Vec<String>,
-    /// The rows.
-    pub rows: Vec<Vec<SqlValue>>,
-}
-
-impl SqliteStore {
-    /// Answers one statement that only reads.
-    ///
-    /// # Errors
-    /// `StoreError::Writes` where it would write; `Other` with what SQLite says of the text.
-    pub fn ask(&self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError> {
+impl SqlStore for SqliteStore {
+    fn ask(&mut self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError> {
         let conn = self.connection();
         let answer = || -> Result<Option<Table>, Fault> {
             conn.pragma_update(None, "query_only", true)?;

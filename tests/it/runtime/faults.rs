@@ -14,7 +14,7 @@ use mainspring::model::{
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, DependentEdge, NextIds, RegisteredDag, RegisteredTask,
-    RunFilter, RunSummary, RunsAt, ScheduleLife, SqliteStore, Store, StoreError, StoredResult,
+    RunFilter, RunSummary, RunsAt, ScheduleLife, SqlStore, Store, StoreError, StoredResult,
     StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use serde_json::json;
@@ -42,7 +42,7 @@ fn edited() -> DagDef {
 
 /// A store whose commit number `left` fails.
 struct Spoilt {
-    real: SqliteStore,
+    real: Box<dyn SqlStore>,
     fault: Fault,
     left: Arc<AtomicI64>,
 }

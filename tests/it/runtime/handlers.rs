@@ -13,7 +13,7 @@ use mainspring::runtime::{
     Clock, Finished, HandlerHost, Hiring, Input, Interpreter, Job, NewRunRequest, Next, Session,
     SessionError, SessionOptions, StopHandle,
 };
-use mainspring::store::{SqliteOptions, SqliteStore, Store, TaskRunView};
+use mainspring::store::{OpenOptions, SqlStore, SqliteOptions, SqliteStore, Store, TaskRunView};
 use serde_json::json;
 
 /// 2024-01-15T00:00:00Z.
@@ -104,31 +104,66 @@ pub fn first_input(job: &Job) -> String {
     }
 }
 
-/// A folder of its own, gone at the end.
-pub struct Folder(PathBuf);
+/// A folder of its own, gone at the end, with a database: a file in it, or, for all tests at once, a
+/// schema of a server (MAINSPRING_TEST_STORE=postgres).
+pub struct Folder {
+    path: PathBuf,
+    url: Option<String>,
+}
 
 impl Folder {
     pub fn new(name: &str) -> Self {
+        let mut folder = Folder::with_file(name);
+        folder.url = on_server();
+        folder
+    }
+
+    /// The same for a test that opens the file by itself.
+    pub fn with_file(name: &str) -> Self {
         static COUNT: AtomicI64 = AtomicI64::new(0);
         let n = COUNT.fetch_add(1, Ordering::SeqCst);
         let path =
             std::env::temp_dir().join(format!("mainspring-{}-{name}-{n}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        Folder { path, url: None }
     }
 
     pub fn database(&self) -> PathBuf {
-        self.0.join("test.db")
+        self.url.as_ref().map_or_else(|| self.path.join("test.db"), PathBuf::from)
     }
 
-    pub fn store(&self) -> SqliteStore {
-        SqliteStore::open(self.database(), SqliteOptions::default()).unwrap()
+    /// The folder itself.
+    pub fn home(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Where logs, results and locks are.
+    pub fn files(&self) -> PathBuf {
+        self.path.join("test.files")
+    }
+
+    /// The store in the file, for a test that does harm to it.
+    pub fn file_store(&self) -> SqliteStore {
+        SqliteStore::open(self.path.join("test.db"), SqliteOptions::default()).unwrap()
+    }
+
+    pub fn store(&self) -> Box<dyn SqlStore> {
+        mainspring::store::open(&self.database(), OpenOptions::default()).unwrap()
+    }
+}
+
+fn on_server() -> Option<String> {
+    match std::env::var("MAINSPRING_TEST_STORE").as_deref() {
+        #[cfg(feature = "postgres")]
+        Ok("postgres") => Some(crate::postgres::server().url(&crate::postgres::fresh())),
+        Err(_) => None,
+        Ok(other) => panic!("this build has no store {other} to test"),
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
@@ -147,7 +182,7 @@ pub struct Desk {
 
 impl Desk {
     pub fn open(folder: &Folder) -> Desk {
-        Desk::with(folder, Box::new(folder.store()))
+        Desk::with(folder, folder.store())
     }
 
     /// The same, writing to this store.
@@ -170,6 +205,7 @@ impl Desk {
         let (clock, hand) = Clock::test(now);
         let options = SessionOptions {
             database: folder.database(),
+            files: Some(folder.files()),
             role: "test".into(),
             host: "here".into(),
             slots: 4,
@@ -246,5 +282,5 @@ pub fn states(folder: &Folder, run: RunId) -> Vec<(String, State, u32)> {
 
 /// No invariant is broken.
 pub fn sound(folder: &Folder) {
-    assert_eq!(mainspring::runtime::verify(&mut folder.store()).unwrap(), []);
+    assert_eq!(mainspring::runtime::verify(&mut *folder.store()).unwrap(), []);
 }

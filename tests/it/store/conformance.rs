@@ -37,6 +37,14 @@ macro_rules! suite {
                 super::$module::$test(&mut store);
             })+
         }
+
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[test]
+            fn $test() {
+                super::$module::$test(&mut crate::postgres::open());
+            })+
+        }
     };
 }
 

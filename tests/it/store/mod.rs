@@ -7,6 +7,8 @@ mod conformance;
 mod opening;
 #[cfg(feature = "sqlite")]
 mod plans;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "sqlite")]
 mod same;
 #[cfg(feature = "sqlite")]

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
+use super::client::{self, Connection, OptionalExtension, Row, Rows, params};
 
 use super::commit::conflict;
 use super::errors::Fault;
 use super::read::{json, schedule_def};
 use super::rows;
 use super::schedule_rows::turn;
+use super::texts;
 use crate::model::{
     DagId, Instant, Period, PeriodKind, RunId, ScheduleDef, ScheduleId, Skip, SkipReason, Target,
     TaskId, TimeRule,
 };
-use crate::store::{
-    Batch, Changed, NewSkip, Pause, ScheduleLife, StoredSchedule, Watermark, texts,
-};
+use crate::store::{Batch, Changed, NewSkip, Pause, ScheduleLife, StoredSchedule, Watermark};
 
 pub(super) fn schedules(conn: &Connection, dag: DagId) -> Result<Vec<StoredSchedule>, Fault> {
     let mut select = conn.prepare_cached(texts::SCHEDULE_FIRING)?;
@@ -79,7 +78,7 @@ pub(super) fn read_periods(mut found: Rows<'_>) -> Result<Vec<Period>, Fault> {
             from: Instant(row.get(0)?),
             until: row.get::<_, Option<i64>>(1)?.map(Instant),
             kind: rows::word(row, 2)?,
-            rule: json::<TimeRule>(row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?)?,
+            rule: json::<TimeRule>(row.get_ref(3)?.as_str().map_err(client::Error::from)?)?,
         });
     }
     Ok(periods)
@@ -89,7 +88,7 @@ fn ahead(
     conn: &Connection,
     id: ScheduleId,
     after: Instant,
-) -> rusqlite::Result<Vec<(Instant, Instant)>> {
+) -> client::Result<Vec<(Instant, Instant)>> {
     let mut select = conn.prepare_cached(texts::SKIP_AHEAD)?;
     let found = select
         .query_map([id.0, after.0], |row| Ok((Instant(row.get(0)?), Instant(row.get(1)?))))?;
@@ -101,7 +100,7 @@ pub(super) fn skips(conn: &Connection, dag: DagId, limit: u32) -> Result<Vec<Ski
     Ok(select.query_map(params![dag.0, limit], read_skip)?.collect::<Result<_, _>>()?)
 }
 
-fn read_skip(row: &Row<'_>) -> rusqlite::Result<Skip> {
+fn read_skip(row: &Row<'_>) -> client::Result<Skip> {
     Ok(Skip {
         schedule: ScheduleId(row.get(0)?),
         from: Instant(row.get(1)?),

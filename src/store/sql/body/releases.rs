@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use super::client::{self, Connection, OptionalExtension, Row, params};
 
 use super::errors::Fault;
 use super::register::edges_of;
+use super::texts;
 use super::{read, register_rows, rows};
 use crate::model::{
     DagId, Date, Instant, Problem, ReleaseAsk, ReleaseKind, ReleaseRow, Share, SpecError,
@@ -13,10 +14,10 @@ use crate::model::{
 };
 use crate::store::definition::{self, to_json};
 use crate::store::release::{Settled, Standing, combined, explained, given, standing_def};
-use crate::store::{Held, RegisteredTask, StoreError, texts};
+use crate::store::{Held, RegisteredTask, StoreError};
 
 /// The columns `percent` and `from_biz_date`.
-fn share(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Share>> {
+fn share(row: &Row<'_>, at: usize) -> client::Result<Option<Share>> {
     if let Some(percent) = row.get(at)? {
         return Ok(Some(Share::Percent(percent)));
     }

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use super::client::{self, Connection};
 
 use super::errors::Fault;
 use super::read;
+use super::texts;
 use crate::model::{Instant, RunId, ScheduleId, TaskVersionId};
 use crate::store::verify::{Findings, RunFacts, ScheduleFacts, check_run, check_schedules};
-use crate::store::{AttemptFilter, RegisteredTask, Violation, texts};
+use crate::store::{AttemptFilter, RegisteredTask, Violation};
 
 pub(super) fn verify(conn: &Connection) -> Result<Vec<Violation>, Fault> {
     let mut findings = Findings::default();
-    whole_file(conn, &mut findings)?;
+    client::whole(conn, &mut findings)?;
     several_runs(conn, &mut findings)?;
     schedules(conn, &mut findings)?;
     let mut known: BTreeMap<TaskVersionId, Arc<RegisteredTask>> = BTreeMap::new();
@@ -40,18 +41,6 @@ pub(super) fn verify(conn: &Connection) -> Result<Vec<Violation>, Fault> {
         check_run(&facts, &mut findings);
     }
     Ok(findings.into_violations())
-}
-
-fn whole_file(conn: &Connection, findings: &mut Findings) -> Result<(), Fault> {
-    let mut check = conn.prepare("PRAGMA integrity_check(100)")?;
-    let mut lines = check.query([])?;
-    while let Some(row) = lines.next()? {
-        let line: String = row.get(0)?;
-        if line != "ok" {
-            findings.note("B1", line);
-        }
-    }
-    Ok(())
 }
 
 fn several_runs(conn: &Connection, findings: &mut Findings) -> Result<(), Fault> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use super::client::{self, Connection, NO_LIMIT, OptionalExtension, Row, Value, params_from_iter};
 
 use super::errors::Fault;
+use super::texts;
 use super::{releases, rows, scopes};
 use crate::model::{
     AttemptRow, DagId, RunId, RunState, ScheduleDef, ScheduleId, ScopeId, ScopeLease, State,
@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::store::{
     AttemptFilter, RegisteredDag, RegisteredTask, RunFilter, RunSummary, StoreError, StoredResult,
-    StoredRun, TaskRunView, texts,
+    StoredRun, TaskRunView,
 };
 
 type Found<T> = Result<T, Fault>;
@@ -24,8 +24,8 @@ fn all<T>(
     conn: &Connection,
     text: &str,
     id: i64,
-    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
+    read: impl FnMut(&Row<'_>) -> client::Result<T>,
+) -> client::Result<Vec<T>> {
     conn.prepare_cached(text)?.query_map([id], read)?.collect()
 }
 
@@ -68,7 +68,7 @@ pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Stor
 }
 
 fn version(row: &Row<'_>) -> Found<RegisteredTask> {
-    let mut def: TaskDef = json(row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?)?;
+    let mut def: TaskDef = json(row.get_ref(3)?.as_str().map_err(client::Error::from)?)?;
     def.source = row.get(4)?;
     Ok(RegisteredTask {
         task_id: TaskId(row.get(0)?),
@@ -120,12 +120,12 @@ pub(super) fn schedules(conn: &Connection, dag: i64) -> Found<Vec<KnownSchedule>
 
 /// The columns `definition` and `paused`, which come second and third.
 pub(super) fn schedule_def(row: &Row<'_>) -> Found<ScheduleDef> {
-    let mut def: ScheduleDef = json(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+    let mut def: ScheduleDef = json(row.get_ref(1)?.as_str().map_err(client::Error::from)?)?;
     def.paused = row.get(2)?;
     Ok(def)
 }
 
-pub(super) fn holder(conn: &Connection, scope: ScopeId) -> rusqlite::Result<Option<ScopeLease>> {
+pub(super) fn holder(conn: &Connection, scope: ScopeId) -> client::Result<Option<ScopeLease>> {
     conn.prepare_cached(texts::SCOPE_READ)?.query_row([scope.0], scopes::lease).optional()
 }
 
@@ -172,10 +172,10 @@ fn run_list(filter: &RunFilter) -> (String, Vec<Value>) {
     if conditions.is_empty() {
         conditions.push("1 = 1".into());
     }
-    let limit = filter.limit.map_or(-1, i64::from);
+    let limit = filter.limit.map_or(NO_LIMIT.to_owned(), |limit| limit.to_string());
     let text = texts::RUN_LIST
         .replace("{{conditions}}", &conditions.join(" AND "))
-        .replace("{{limit}}", &limit.to_string());
+        .replace("{{limit}}", &limit);
     (text, values)
 }
 

@@ -1,15 +1,16 @@
 //! What edges look at in other runs: tasks with the lives of their schedules, runs, and assets.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use super::client::{self, Connection, OptionalExtension, Row, params};
 
 use super::errors::Fault;
 use super::read::{self, json};
+use super::texts;
 use super::{rows, schedules};
 use crate::model::{
     DagDef, Date, EdgeKind, Instant, RunId, ScheduleId, ScopeId, State, TaskDef, TaskId, TaskRunId,
 };
 use crate::store::definition::{NOT_SELECTED, PROBE, fires, unknown_asset, unknown_task};
-use crate::store::{DependentEdge, RunsAt, UpstreamRun, UpstreamTask, texts};
+use crate::store::{DependentEdge, RunsAt, UpstreamRun, UpstreamTask};
 
 pub(super) fn upstream(conn: &Connection, key: &str) -> Result<Option<UpstreamTask>, Fault> {
     let mut select = conn.prepare_cached(texts::UPSTREAM_TASK)?;
@@ -20,7 +21,7 @@ pub(super) fn upstream(conn: &Connection, key: &str) -> Result<Option<UpstreamTa
     let since = Instant(row.get(3)?);
     let is_removed = |at: usize| Ok::<_, Fault>(row.get::<_, Option<i64>>(at)?.is_some());
     let removed = is_removed(4)? || is_removed(5)?;
-    let def: DagDef = json(row.get_ref(6)?.as_str().map_err(rusqlite::Error::from)?)?;
+    let def: DagDef = json(row.get_ref(6)?.as_str().map_err(client::Error::from)?)?;
     let known = read::schedules(conn, dag)?;
     let standing: Vec<_> = known.iter().map(|each| (&each.def, each.removed)).collect();
     let mut lives = Vec::new();
@@ -38,7 +39,7 @@ pub(super) fn upstream(conn: &Connection, key: &str) -> Result<Option<UpstreamTa
         schedules: lives,
         since,
         removed,
-        is_probe: row.get_ref(7)?.as_str().map_err(rusqlite::Error::from)? == PROBE,
+        is_probe: row.get_ref(7)?.as_str().map_err(client::Error::from)? == PROBE,
         produces,
     }))
 }
@@ -80,7 +81,7 @@ pub(super) fn runs(
     Ok(runs)
 }
 
-fn run(row: &Row<'_>) -> rusqlite::Result<UpstreamRun> {
+fn run(row: &Row<'_>) -> client::Result<UpstreamRun> {
     Ok(UpstreamRun {
         run: RunId(row.get(0)?),
         task_run: TaskRunId(row.get(1)?),

@@ -1,13 +1,14 @@
 //! The rows of a registration, one function a row.
 
-use rusqlite::{Connection, params};
+use super::client::{Connection, params};
 use serde::Serialize;
 
 use super::errors::Fault;
+use super::texts;
 use super::upstreams;
 use crate::model::{DagDef, Dependency, Instant, TaskDef};
+use crate::store::StoreError;
 use crate::store::definition::{Content, full_key, to_json};
-use crate::store::{StoreError, texts};
 
 /// JSON text of what is not empty.
 pub(super) fn some_json<T: Serialize>(

@@ -1,14 +1,14 @@
 //! The rows of schedules: what they are, what they fire, and the periods of their lives.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use super::client::{Connection, OptionalExtension, params};
 
 use super::errors::Fault;
 use super::read::{KnownSchedule, json};
 use super::register_rows::some_json;
 use super::rows;
+use super::texts;
 use crate::model::{BizOffset, Instant, PeriodKind, ScheduleDef, ScheduleId, TimeRule};
 use crate::store::definition::{edited, to_json};
-use crate::store::texts;
 
 /// Finds the id of a task by its name in the dag.
 type Named<'a> = &'a dyn Fn(&str) -> Option<i64>;

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use super::client::{self, Connection, OptionalExtension, params};
 
 use super::errors::Fault;
 use super::read::{self, KnownSchedule};
 use super::schedule_rows as schedules;
+use super::texts;
 use super::{register_rows as write, releases, upstreams};
 use crate::model::{DagDef, EdgeKind, Instant, Problem, ScheduleDef, SpecError, TaskDef};
 use crate::store::definition::{self, Choice, Content, Registered};
-use crate::store::{RegisteredDag, StoreError, release, texts};
+use crate::store::{RegisteredDag, StoreError, release};
 
 /// A dag and how it stands.
 struct Known<'a> {
@@ -247,7 +248,7 @@ pub(super) fn edges_of(conn: &Connection, key: &str) -> Result<Option<Registered
     let mut rows = select.query([key])?;
     let mut found = Registered::default();
     while let Some(row) = rows.next()? {
-        let task = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+        let task = row.get_ref(0)?.as_str().map_err(client::Error::from)?;
         if found.tasks.last().is_none_or(|last| last != task) {
             found.tasks.push(task.to_owned());
         }

@@ -1,12 +1,13 @@
 //! Requests: who asks writes a row, who decides answers it.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use super::client::{self, Connection, OptionalExtension, Row, params};
 
 use super::commit::conflict;
 use super::errors::Fault;
+use super::texts;
 use crate::model::{Ask, DagId, Instant, RequestRow, ScopeId};
 use crate::store::definition::to_json;
-use crate::store::{Batch, Changed, texts};
+use crate::store::{Batch, Changed};
 
 pub(super) fn ask(
     conn: &Connection,
@@ -22,7 +23,7 @@ pub(super) fn ask(
     Ok(insert.query_row(values, |row| row.get(0))?)
 }
 
-fn row(row: &Row<'_>) -> rusqlite::Result<RequestRow> {
+fn row(row: &Row<'_>) -> client::Result<RequestRow> {
     Ok(RequestRow {
         id: row.get(0)?,
         scope: ScopeId(row.get(1)?),

@@ -1,13 +1,14 @@
 //! Scopes with a name, which one node at a time leads.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use super::client::{self, Connection, OptionalExtension, Row, params};
 
 use super::errors::Fault;
+use super::texts;
 use crate::model::{Instant, NodeId, RunId, ScopeId, ScopeLease};
-use crate::store::{CommitError, texts};
+use crate::store::CommitError;
 
 /// The columns of every text that reads a scope.
-pub(super) fn lease(row: &Row<'_>) -> rusqlite::Result<ScopeLease> {
+pub(super) fn lease(row: &Row<'_>) -> client::Result<ScopeLease> {
     Ok(ScopeLease {
         scope_id: ScopeId(row.get(0)?),
         epoch: row.get(1)?,
@@ -15,7 +16,7 @@ pub(super) fn lease(row: &Row<'_>) -> rusqlite::Result<ScopeLease> {
     })
 }
 
-pub(super) fn named(conn: &Connection, name: &str) -> rusqlite::Result<Option<ScopeLease>> {
+pub(super) fn named(conn: &Connection, name: &str) -> client::Result<Option<ScopeLease>> {
     conn.prepare_cached(texts::SCOPE_NAMED)?.query_row([name], lease).optional()
 }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use rusqlite::types::Type;
-use rusqlite::{Result, Row};
+use super::client::{self, Result, Row};
 
 use crate::model::{
     AttemptRecord, AttemptRow, AttemptStart, DagId, Date, Instant, LeaseRow, NodeId, NodeRow,
@@ -36,9 +35,7 @@ where
     T: FromStr,
     T::Err: std::fmt::Display,
 {
-    text.parse().map_err(|error: T::Err| {
-        rusqlite::Error::FromSqlConversionFailure(at, Type::Text, error.to_string().into())
-    })
+    text.parse().map_err(|error: T::Err| client::unreadable(at, &error))
 }
 
 fn instant(row: &Row<'_>, at: usize) -> Result<Instant> {
@@ -163,8 +160,7 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptRow> {
 /// The limits that a lease holds.
 fn held(row: &Row<'_>, at: usize) -> Result<BTreeMap<String, u32>> {
     let Some(text) = row.get_ref(at)?.as_str_or_null()? else { return Ok(BTreeMap::new()) };
-    serde_json::from_str(text)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, error.into()))
+    serde_json::from_str(text).map_err(|error| client::unreadable(at, &error))
 }
 
 /// The columns of `lease_of_run`.

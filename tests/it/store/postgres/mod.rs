@@ -1,0 +1,8 @@
+//! What only a server can do, and do wrong.
+
+mod losses;
+mod months;
+mod opening;
+mod pairs;
+mod proxy;
+mod texts;
