@@ -17,6 +17,7 @@ them and remembers what happened.
 3
 """
 
+from mainspring._arrow import History, history
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
@@ -57,6 +58,21 @@ from mainspring import testing  # isort: skip
 
 __version__ = "0.1.0"
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Register the magic ``%mainspring``; IPython calls this at ``%load_ext mainspring``."""
+    from mainspring._magic import register
+
+    register(shell)
+
+
+def unload_ipython_extension(shell: object) -> None:
+    """Take the magic away again; IPython calls this at ``%unload_ext mainspring``."""
+    from mainspring._magic import unregister
+
+    unregister(shell)
+
+
 __all__ = [
     "Asset",
     "Attempt",
@@ -71,6 +87,7 @@ __all__ = [
     "Dependency",
     "Fail",
     "HandlerError",
+    "History",
     "MainspringError",
     "Node",
     "NotFoundError",
@@ -102,6 +119,7 @@ __all__ = [
     "enable",
     "every",
     "gate",
+    "history",
     "limit",
     "months",
     "noop",

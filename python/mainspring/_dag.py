@@ -397,12 +397,6 @@ class Dag(Definition):
         return f"Dag({self.name!r}{when}, {'tasks=' if len(names) <= 6 else ''}{shown})"
 
     def _repr_html_(self) -> str:
-        from mainspring._table import counted, html_table
+        from mainspring._dagview import dag_html
 
-        nodes = self.nodes()
-        when = self.fields["schedule"]
-        title = [self.name, str(when) if when is not None else "no schedule",
-                 self.fields["timezone"], counted(len(nodes), "task")]
-        rows = [(node.name, ", ".join(node.waits_for()), node.task.policy_text())
-                for node in nodes]
-        return html_table(", ".join(filter(None, title)), ("task", "waits for", "options"), rows)
+        return dag_html(self)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mainspring._business import Calendar
+    from mainspring._targets import Target
 
 
 class Schedule:
@@ -73,27 +74,34 @@ class Schedule:
         return "\n".join([repr(self), *(lines or ["  it does not fire any more"])])
 
     def _repr_html_(self) -> str:
-        from mainspring._table import html_table
+        import time
+
+        from mainspring._fire_calendar import calendar_html
 
         rows = [[str(fire), f"{fire:%a}", day] for fire, day in self._coming()]
-        return html_table(repr(self), ["next fires", "", "business date"],
-                          rows or [["it does not fire any more", "", ""]])
+        return calendar_html(repr(self), self.rule.timezone, self._target(), self.calendar,
+                             time.time_ns() // 1000, ["next fires", "", "business date"], rows)
 
     def _coming(self) -> "list[tuple[datetime, str]]":
         """The next fires as a dag would have them with this schedule alone, and their dates."""
         import time
 
-        from mainspring._mainspring import check_dag
         from mainspring._moment import shown_in
+
+        rows = self._target().table.next(time.time_ns() // 1000, 5)
+        fires = shown_in(self.rule.timezone, [at for at, _, _ in rows])
+        return list(zip(fires, (day for _, _, day in rows), strict=True))
+
+    def _target(self) -> "Target":
+        """What a dag with this schedule alone fires."""
+        from mainspring._mainspring import check_dag
         from mainspring._targets import targets_of
 
         made = [{key: value for key, value in each.items() if key not in ("tasks", "params")}
                 for each in self._specs()]
         spec = {"name": "schedule", "timezone": self.rule.timezone, "schedule": made,
                 "tasks": [{"name": "task", "type": "noop"}]}
-        rows = targets_of(check_dag(spec))[0].table.next(time.time_ns() // 1000, 5)
-        fires = shown_in(self.rule.timezone, [at for at, _, _ in rows])
-        return list(zip(fires, (day for _, _, day in rows), strict=True))
+        return targets_of(check_dag(spec))[0]
 
 
 def schedule(

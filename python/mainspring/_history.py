@@ -2,7 +2,7 @@
 
 from mainspring._run import Run
 from mainspring._session import history, location, rows, session
-from mainspring._table import counted, html_table, shown_duration, text_table
+from mainspring._table import shown_duration, text_table
 from mainspring.errors import NotFoundError
 
 TYPE_CHECKING = False
@@ -38,7 +38,9 @@ class Runs(list[Run]):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return html_table(counted(len(self), "run"), HEAD, self._cells())
+        from mainspring._runsview import runs_html
+
+        return runs_html(self, HEAD, self._cells())
 
 
 def runs(

@@ -407,6 +407,20 @@ def duration_ms(text: str) -> int:
     """A duration such as `90m` or `PT1H` in milliseconds."""
 
 @final
+class Columns:
+    """Columns of the history, which other libraries take by the Arrow C interfaces."""
+
+    def __len__(self) -> int: ...
+    def kinds(self) -> list[tuple[str, str]]:
+        """Names of the columns, each with the word for what is in it."""
+    def cells(self, start: int, count: int) -> list[list[Any]]:
+        """Some rows as plain values: instants and spans are microseconds, dates ISO text."""
+    def __arrow_c_schema__(self) -> object:
+        """The schema by the Arrow C data interface."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The batches by the Arrow C stream interface; they are shared, not copied."""
+
+@final
 class History:
     """Reads what was remembered; never changes it."""
 
@@ -430,6 +444,22 @@ class History:
     def pools(self) -> dict[str, tuple[int, int]]: ...
     def limits(self) -> dict[str, tuple[int, int]]: ...
     def ageing(self) -> dict[str, int]: ...
+    def columns(
+        self,
+        level: str,
+        *,
+        columns: list[str] | None = None,
+        dag: str | None = None,
+        tasks: list[str] = ...,
+        words: list[str] = ...,
+        triggers: list[str] = ...,
+        biz_date_from: str | None = None,
+        biz_date_to: str | None = None,
+        begin: int | None = None,
+        end: int | None = None,
+        limit: int | None = None,
+    ) -> Columns:
+        """The history as columns: all of a level, or what the filters leave of it."""
     def sql(self, text: str, parameters: list[Any] = ...) -> tuple[list[str], list[list[Any]]]:
         """Answers one SQL statement that only reads: (column names, rows)."""
     def unreadable(self) -> list[dict[str, Any]]:

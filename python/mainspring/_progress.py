@@ -1,16 +1,27 @@
-"""Live progress of a run: one line on a terminal, one cell in a notebook, plain lines elsewhere."""
+"""Live progress of whatever takes a while: a run, a backfill.
 
-import sys
+:class:`Progress` shows a :class:`Snapshot` again and again: as one line on a terminal, as one
+output of a notebook's cell with the grid in it, as a line a minute elsewhere.
+"""
+
 import time
+from typing import NamedTuple
 
-from mainspring._table import clip
+from mainspring._screens import in_notebook, on_terminal, screen
+from mainspring._states import BAD, OVER
+from mainspring._table import duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from mainspring._gridshape import Cells
     from mainspring._mainspring import Session as CoreSession
     from mainspring._run import Run
+    from mainspring._screens import Screen
+
+__all__ = ["Progress", "Snapshot", "follow", "in_notebook", "line", "on_terminal"]
 
 FIRST = 0.5
 """Seconds that a run may last without a word."""
@@ -18,61 +29,169 @@ FIRST = 0.5
 STEP = 0.1
 """Seconds between two looks at a live run."""
 
-_BAD = ("FAILED", "TIMEOUT", "CANCELED", "BLOCKED")
-_OVER = ("SUCCESS", "SKIPPED", *_BAD)
+SPARE = 10
+"""A state is not shown again before this many times what it took to show."""
+
+
+class Snapshot(NamedTuple):
+    """How far something is.
+
+    Attributes
+    ----------
+    counts : mapping of str to int
+        How many task runs, or cells, are in each state.
+    rows, columns, cells
+        The grid of a notebook, as ``mainspring._grid.grid_html`` takes it; none without rows.
+    running, awaited : sequence of str
+        Names to show: of what runs, of what waits for a person's word.
+    state : str
+        RUNNING as long as something can move; what it ended as after that.
+    note : str
+        What else is to be said, such as what it waits for.
+    html : str
+        Shown in a notebook instead of a grid: the picture of a dag.
+    """
+
+    counts: "Mapping[str, int]"
+    rows: "Sequence[str]" = ()
+    columns: "Sequence[str]" = ()
+    cells: "Cells" = {}
+    running: "Sequence[str]" = ()
+    awaited: "Sequence[str]" = ()
+    state: str = "RUNNING"
+    note: str = ""
+    html: str = ""
+
+
+class Progress:
+    """Shows how far something is, for a loop that waits.
+
+    Parameters
+    ----------
+    total : int, optional
+        How many there are; by default as many as the counts of a snapshot have.
+    title : str, optional
+        What it is that goes on.
+    snapshot : callable
+        Gives the :class:`Snapshot` of now. It is asked only when something is shown.
+    how_to_go_on : str, optional
+        What is said when Ctrl-C, or an interrupted cell, ends it.
+    before : int, optional
+        How many were done when it began, which is no measure of the speed; by default as many as
+        when it is shown first.
+    clock : callable, optional
+        Gives seconds.
+    on : Screen, optional
+        Where it is shown; by default where this process has somebody who looks.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from mainspring._progress import Progress, Snapshot
+    >>> from mainspring._screens import Lines
+    >>> counts, now = {"SUCCESS": 0, "PENDING": 3}, iter((0.0, 1.0, 61.0, 90.0))
+    >>> with Progress(title="orders", snapshot=lambda: Snapshot(counts), on=Lines(sys.stdout),
+    ...               clock=lambda: next(now)) as progress:
+    ...     progress.update()
+    ...     counts.update(SUCCESS=2, PENDING=1)
+    ...     progress.update()
+    ...     counts.update(SUCCESS=3, PENDING=0)
+    orders: 0/3 done | 1.0s
+    orders: 2/3 done | 1m 01s, 2/min, 30s left
+    orders: 3/3 done | 1m 30s, 2/min
+    """
+
+    def __init__(
+        self,
+        *,
+        total: "int | None" = None,
+        title: str = "",
+        snapshot: "Callable[[], Snapshot]",
+        how_to_go_on: str = "",
+        before: "int | None" = None,
+        clock: "Callable[[], float]" = time.monotonic,
+        on: "Screen | None" = None,
+    ) -> None:
+        self._total, self._title, self._snapshot = total, title, snapshot
+        self._how_to_go_on, self._clock = how_to_go_on, clock
+        self._screen = on
+        self._began = clock()
+        self._due: float | None = None
+        self._before = before
+        self._ended = False
+
+    def update(self, *, force: bool = False) -> None:
+        """Show how far it is, if the last state that was shown is old enough."""
+        now = self._clock()
+        if self._ended or (not force and self._due is not None and now < self._due):
+            return
+        began = time.perf_counter()
+        step = self._show(now, last=False)
+        self._due = now + max(step, SPARE * (time.perf_counter() - began))
+
+    def finish(self, note: str = "") -> None:
+        """Show the last state, which stays; ``note`` is said with it."""
+        if not self._ended:
+            self._ended = True
+            self._show(self._clock(), last=True, note=note)
+            if self._screen is not None:
+                self._screen.close()
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, kind: object, value: object, frames: object) -> None:
+        if not isinstance(value, KeyboardInterrupt):
+            self.finish()
+        elif not self._ended:
+            self.finish(f"interrupted: {self._how_to_go_on}" if self._how_to_go_on else "")
+
+    def _show(self, now: float, *, last: bool, note: str = "") -> float:
+        """Show how far it is; return after how many seconds that is worth showing again."""
+        found = self._snapshot()
+        if self._before is None:  # done when nobody looked: no measure of the speed
+            self._before = over(found.counts)
+        total = sum(found.counts.values()) if self._total is None else self._total
+        seconds = now - self._began
+        text = line({**found._asdict(), "total": total}, seconds, self._before)
+        said = " | ".join(filter(None, (found.note, note)))
+        told = f"{self._title}: {text}" if self._title else text
+        share = over(found.counts) / total if total else None
+
+        def html() -> str:
+            from mainspring._progressview import progress_html
+
+            return progress_html(self._title, found, total, text, said)
+
+        if self._screen is None:
+            self._screen = screen()
+        self._screen.show(f"{told} | {said}" if said else told, share, html, last)
+        return self._screen.step
 
 
 def follow(core: "CoreSession", run: "Run", *, always: bool, timeout: "float | None") -> bool:
     """Wait for a run and show how far it is; True when it has ended."""
-    began = time.monotonic()
-    before = _over(core.progress(run.id))  # done when nobody looked: no measure of the speed
-    end = None if timeout is None else began + timeout
+    from mainspring._runwatch import RunWatch
+
+    end = None if timeout is None else time.monotonic() + timeout
     first = FIRST if timeout is None else min(FIRST, timeout)
-    if core.wait(run.id, 0.0 if always else first):
-        if always:
-            screen = _screen()
-            screen.show(line(core.progress(run.id), time.monotonic() - began, before))
-            screen.close()
+    how = f"dag.rerun({run.id}) takes up what is left" if in_notebook() else ""
+    progress = Progress(snapshot=RunWatch(core, run).snapshot, how_to_go_on=how,
+                        before=over((core.progress(run.id) or {"counts": {}})["counts"]))
+    ended = core.wait(run.id, 0.0 if always else first)
+    if ended and not always:
         return True
-    screen = _screen()
-    try:
-        outside = _Outside(run)
-        while True:
-            now = core.progress(run.id)
-            screen.show(line(now, time.monotonic() - began, before) + outside.said(now))
+    with progress:
+        while not ended:
+            progress.update()
             step = STEP if end is None else min(STEP, max(0.0, end - time.monotonic()))
-            if core.wait(run.id, step):
-                screen.show(line(core.progress(run.id), time.monotonic() - began, before))
-                return True
-            if end is not None and time.monotonic() >= end:
+            ended = core.wait(run.id, step)
+            if not ended and end is not None and time.monotonic() >= end:
                 return False
-    finally:
-        screen.close()
+    return True
 
 
-class _Outside:
-    """Says what a run waits for where nothing of it can move by itself."""
-
-    def __init__(self, run: "Run") -> None:
-        self._run = run
-        self._at = time.monotonic()
-        self._text = ""
-
-    def said(self, now: "dict[str, Any]") -> str:
-        """Return `` | waits for ...``, or nothing; looked up every other second at most."""
-        counts = now["counts"] if now else {}
-        moves = sum(counts.get(state, 0) for state in ("READY", "RUNNING", "RETRY_WAIT"))
-        if not now or now["state"] != "RUNNING" or moves or not counts.get("PENDING"):
-            self._text = ""
-        elif time.monotonic() - self._at > 2:
-            self._at = time.monotonic()
-            waiting = next((t for t in self._run.tasks if t.state == "PENDING"), None)
-            why = "" if waiting is None else waiting.explain().partition(": ")[2]
-            self._text = f" | {why}" if why else ""
-        return self._text
-
-
-def line(now: "dict[str, Any]", seconds: float, before: int = 0) -> str:
+def line(now: "Mapping[str, Any]", seconds: float, before: int = 0) -> str:
     """Return the state of a run in one line; ``before`` tasks were done ``seconds`` ago.
 
     Examples
@@ -85,12 +204,12 @@ def line(now: "dict[str, Any]", seconds: float, before: int = 0) -> str:
     if not now:
         return ""
     counts, total = now["counts"], now["total"]
-    over = _over(now)
-    parts = [f"{over}/{total} done"]
-    for state in _BAD:
+    done = over(counts)
+    parts = [f"{done:,}/{total:,} done"]
+    for state in BAD:
         if counts.get(state):
-            parts[0] += f", {counts[state]} {state.lower()}"
-    running = now.get("running") or []
+            parts[0] += f", {counts[state]:,} {state.lower()}"
+    running = list(now.get("running") or [])
     if now["state"] == "RUNNING" and running:
         more = counts.get("RUNNING", 0) - len(running) - len(now.get("awaited") or [])
         parts.append("running " + ", ".join(map(str, running)) + (f" +{more}" if more > 0 else ""))
@@ -98,97 +217,24 @@ def line(now: "dict[str, Any]", seconds: float, before: int = 0) -> str:
         parts.append("waits for a word at " + ", ".join(map(str, now["awaited"])))
     elif now["state"] != "RUNNING":
         parts.append(now["state"])
-    rate = (over - before) / seconds if seconds > 0 else 0.0
-    parts.append(f"{seconds:.1f}s" + (f", {rate:.0f}/s" if rate >= 1 else ""))
-    if now["state"] == "RUNNING" and rate > 0 and seconds >= 1 and over < total:
-        parts[-1] += f", {(total - over) / rate:.0f}s left"
+    rate = (done - before) / seconds if seconds > 0 else 0.0
+    parts.append(_seconds(seconds) + _rate(rate))
+    if now["state"] == "RUNNING" and rate > 0 and seconds >= 1 and done < total:
+        left = (total - done) / rate
+        parts[-1] += f", {duration(left) if left >= 59.5 else f'{left:.0f}s'} left"
     return " | ".join(parts)
 
 
-def in_notebook() -> bool:
-    """Whether this process is a notebook's kernel."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return hasattr(shell, "kernel")
+def over(counts: "Mapping[str, int]") -> int:
+    """Return how many are in a state in which nothing moves any more."""
+    return sum(number for state, number in counts.items() if state in OVER)
 
 
-def on_terminal() -> bool:
-    """Whether somebody sees what is written to the standard error."""
-    try:
-        return bool(sys.stderr.isatty())
-    except (AttributeError, ValueError):
-        return False
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f}s" if seconds < 59.95 else duration(seconds)
 
 
-def _over(now: "dict[str, Any]") -> int:
-    counts = now["counts"] if now else {}
-    return sum(counts.get(state, 0) for state in _OVER)
-
-
-def _screen() -> "Any":
-    if in_notebook():
-        return _Notebook()
-    return _Terminal(sys.stderr) if on_terminal() else _Lines(sys.stderr)
-
-
-class _Terminal:
-    """One line that is written over."""
-
-    def __init__(self, stream: "Any") -> None:
-        import shutil
-
-        self._stream = stream
-        self._width = shutil.get_terminal_size().columns - 1
-
-    def show(self, text: str) -> None:
-        self._stream.write("\r\x1b[2K" + clip(text, max(20, self._width)))
-        self._stream.flush()
-
-    def close(self) -> None:
-        self._stream.write("\n")
-        self._stream.flush()
-
-
-class _Lines:
-    """A line when the number of finished tasks has changed, and at most one a second."""
-
-    def __init__(self, stream: "Any") -> None:
-        self._stream = stream
-        self._last = ""
-        self._at = 0.0
-        self._held = ""
-
-    def show(self, text: str) -> None:
-        done = text.partition(" |")[0]
-        if done == self._last:
-            return
-        now = time.monotonic()
-        self._held = text
-        if now - self._at >= 1.0:
-            self._at, self._last, self._held = now, done, ""
-            self._stream.write(text + "\n")
-            self._stream.flush()
-
-    def close(self) -> None:
-        if self._held:
-            self._stream.write(self._held + "\n")
-            self._stream.flush()
-
-
-class _Notebook:
-    """One output of the cell that is replaced."""
-
-    def __init__(self) -> None:
-        import importlib
-
-        display = importlib.import_module("IPython.display").display
-        self._handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
-
-    def show(self, text: str) -> None:
-        from html import escape
-
-        html = f'<div style="font-family:monospace;font-size:90%">{escape(clip(text, 160))}</div>'
-        if self._handle is not None:
-            self._handle.update({"text/plain": text, "text/html": html}, raw=True)
-
-    def close(self) -> None:
-        """The last state stays."""
+def _rate(rate: float) -> str:
+    if rate >= 1:
+        return f", {rate:,.0f}/s"
+    return f", {rate * 60:.0f}/min" if rate * 60 >= 1 else ""

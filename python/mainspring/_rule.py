@@ -229,9 +229,13 @@ class Rule:
         return "\n".join([repr(self), *(lines or ["  it does not fire any more"])])
 
     def _repr_html_(self) -> str:
-        from mainspring._table import html_table
+        import time
 
-        return html_table(repr(self), ["next fires"], [[str(fire)] for fire in self._coming()])
+        from mainspring._fire_calendar import alone, calendar_html
+
+        return calendar_html(repr(self), self.timezone, alone(self._core), None,
+                             time.time_ns() // 1000, ["next fires", ""],
+                             [[str(fire), f"{fire:%a}"] for fire in self._coming()])
 
     def _coming(self) -> "list[datetime]":
         from datetime import datetime, timezone

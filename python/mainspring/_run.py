@@ -1,7 +1,7 @@
 """``Run``: one run of a dag, as the database remembers it."""
 
 from mainspring._session import history, opened, session
-from mainspring._table import MOST_ROWS, html_table, shown_duration, text_table
+from mainspring._table import MOST_ROWS, shown_duration, text_table
 from mainspring._taskrun import Attempt, TaskRun
 from mainspring._time import day, instant, span
 from mainspring.errors import HandlerError, NotFoundError
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
     from typing import Any
 
+    from mainspring._gantt import Gantt
     from mainspring._mainspring import RunDict, TaskRunDict
 
 HEAD = ("task", "state", "attempts", "duration", "error")
@@ -240,6 +241,34 @@ class Run:
         found = self[task]
         return session(self.database).core.explain(self.id, found.task)
 
+    def gantt(self) -> "Gantt":
+        """Return its Gantt chart: tasks down, time across, each attempt a bar.
+
+        A notebook shows it as a picture; ``print`` shows it with letters. Times are in the run's
+        zone; a thin line before a bar is time that the task waited though it was ready, or waited
+        for its retry. Items of a mapped task are one bar. Of a live run it is what holds now.
+
+        Returns
+        -------
+        Gantt
+            Also with ``_repr_svg_()``, a picture for a file of its own.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> with ms.Dag("sums") as dag:
+        ...     @ms.task
+        ...     def one() -> int:
+        ...         return 1
+        >>> with ms.testing.isolated():
+        ...     print(dag.run("2013-01-15").gantt())
+        run 1 of sums for 2013-01-15: SUCCESS in ...
+        one  ...S...
+        """
+        from mainspring._gantt import Gantt
+
+        return Gantt(self)
+
     # Verbs
 
     def raise_for_failure(self) -> "Run":
@@ -352,14 +381,17 @@ class Run:
         return (f"run {self.id} of {row['dag']} for {row['biz_date']}: {row['state']} "
                 f"in {shown_duration(self.duration)}{''.join(bad)}")
 
-    def _cells(self) -> "list[list[str]]":
+    def _looked_for(self) -> "list[TaskRun]":
         tasks = self.tasks
         if len(tasks) > MOST_ROWS:  # what went well is not what anybody looks for among many
             tasks.sort(key=lambda each: _PLACES.get(each.state, len(_PLACES)))
-        return [each.cells() for each in tasks]
+        return tasks
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{text_table(HEAD, self._cells())}"
+        rows = [each.cells() for each in self._looked_for()]
+        return f"{self._title()}\n{text_table(HEAD, rows)}"
 
     def _repr_html_(self) -> str:
-        return html_table(self._title(), HEAD, self._cells())
+        from mainspring._dagview import run_html
+
+        return run_html(self, self._title(), HEAD, self._looked_for())

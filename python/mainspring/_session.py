@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from mainspring._dag import Dag
     from mainspring._mainspring import History as CoreHistory
+    from mainspring._mainspring import ManualClock
     from mainspring._mainspring import Session as CoreSession
 
 _lock = threading.RLock()
@@ -22,6 +23,10 @@ _hooked = False
 
 stopped: "set[str]" = set()
 """Databases of simulated worlds that are stopped: nothing runs there by the machine's clock."""
+
+
+clocks: "dict[str, ManualClock]" = {}
+"""What shows the time in simulated worlds, by their databases."""
 
 
 class Session:

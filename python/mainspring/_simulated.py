@@ -121,6 +121,7 @@ class simulated:  # noqa: N801 - reads as a verb: with simulated():
         where = _session.location(self._database or Path(self._folder.name) / "simulated.db")
         self._world = World(where, self._start, self._stub, durable=kept)
         _session._chosen = where
+        _session.clocks[where] = self._world._clock
         try:
             self._world.start()
             self._world.register(*self._dags)
@@ -141,6 +142,7 @@ class simulated:  # noqa: N801 - reads as a verb: with simulated():
             self._world.stop()
             _session.close(self._world.database)
             _session.stopped.discard(self._world.database)
+            _session.clocks.pop(self._world.database, None)
         finally:
             _session._chosen = self._before
             self._folder.cleanup()

@@ -121,6 +121,11 @@ class Attempt:
         return (f"Attempt({self.number}, outcome={self.outcome!r}{code}, "
                 f"duration={shown_duration(self.duration)!r})")
 
+    def _repr_html_(self) -> str:
+        from mainspring._logview import attempt_html
+
+        return attempt_html(self)
+
 
 class TaskRun:
     """What one task did in a run; ``run["clean"]`` gives it.
@@ -333,3 +338,8 @@ class TaskRun:
         if row["blocked_by_task"]:
             why = f", blocked_by={row['blocked_by_task']!r}"
         return f"TaskRun({self.task!r}, state={self.state!r}, attempts={row['attempt_no']}{why})"
+
+    def _repr_html_(self) -> str:
+        from mainspring._logview import task_html
+
+        return task_html(self)

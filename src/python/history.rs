@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use super::columns::{Columns, Making};
 use super::faces::{AttemptFace, EntryFace, RunFace, task_runs};
 use super::{errors, values};
-use crate::model::{Date, RunId, SpecError, TaskRunId};
+use crate::model::{Date, Instant, RunId, SpecError, TaskRunId};
 use crate::runtime::{Clock, Files, host_name, is_alive};
 use crate::store::{
-    self, AttemptFilter, OpenOptions, RunFilter, RunSummary, SqlStore, SqlValue, StoreError,
-    StoredResult,
+    self, AttemptFilter, HistoryAsk, Level, OpenOptions, RunFilter, RunSummary, SqlStore, SqlValue,
+    StoreError, StoredResult, known_words,
 };
 
 /// Reads what was remembered; never changes it.
@@ -108,6 +109,66 @@ impl History {
             faces.retain(|face| asked.iter().any(|state| state == face.state()));
         }
         values::face(py, &faces)
+    }
+
+    /// The history as columns: all of a level, or what the filters leave of it.
+    #[pyo3(signature = (level, *, columns=None, dag=None, tasks=Vec::new(), words=Vec::new(),
+        triggers=Vec::new(), biz_date_from=None, biz_date_to=None, begin=None, end=None,
+        limit=None))]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword of the question")]
+    fn columns(
+        &self,
+        py: Python<'_>,
+        level: &str,
+        columns: Option<Vec<String>>,
+        dag: Option<String>,
+        tasks: Vec<String>,
+        words: Vec<String>,
+        triggers: Vec<String>,
+        biz_date_from: Option<&str>,
+        biz_date_to: Option<&str>,
+        begin: Option<i64>,
+        end: Option<i64>,
+        limit: Option<u32>,
+    ) -> PyResult<Columns> {
+        let level = Level::parse(level).map_err(|problem| errors::spec(problem.into()))?;
+        let columns = match columns {
+            None => level.columns().iter().collect(),
+            Some(names) => level.choose(&names).map_err(errors::spec)?,
+        };
+        let place = if level == Level::Attempt { "outcome" } else { "state" };
+        let date = |text: Option<&str>| {
+            text.map(Date::parse).transpose().map_err(|p| errors::spec(SpecError::from(p)))
+        };
+        let mut ask = HistoryAsk {
+            level,
+            dag,
+            tasks,
+            words: known_words(place, &words, &level.words()).map_err(errors::spec)?,
+            triggers: known_words("trigger", &triggers, &HistoryAsk::triggers())
+                .map_err(errors::spec)?,
+            biz_date_from: date(biz_date_from)?,
+            biz_date_to: date(biz_date_to)?,
+            from: begin.map(Instant),
+            to: end.map(Instant),
+            limit,
+            gone: Vec::new(),
+            columns,
+        };
+        let mut making = Making::new(&ask.columns);
+        let taken = self.ask(py, |store| {
+            if level == Level::Run {
+                let now = self.clock.now();
+                let open = store.open_scopes()?.into_iter();
+                let gone = open.filter(|(_, node)| {
+                    !node.as_ref().is_some_and(|node| is_alive(&self.files, node, &self.host, now))
+                });
+                ask.gone = gone.map(|(scope, _)| scope).collect();
+            }
+            store::read_history(store, &ask, &mut making)
+        })?;
+        taken?;
+        py.detach(|| making.finish()).map_err(errors::store)
     }
 
     fn run<'py>(&self, py: Python<'py>, run_id: i64) -> PyResult<Option<Bound<'py, PyAny>>> {

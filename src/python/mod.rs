@@ -4,6 +4,7 @@ mod arguments;
 mod asker;
 mod business;
 mod calendar;
+mod columns;
 mod context;
 mod errors;
 mod faces;
@@ -29,6 +30,8 @@ mod _mainspring {
     use super::business::Calendar;
     #[pymodule_export]
     use super::calendar::{Rule, first_instant, instants_of, render, wall_at};
+    #[pymodule_export]
+    use super::columns::Columns;
     #[pymodule_export]
     use super::context::Context;
     #[pymodule_export]

@@ -6,6 +6,8 @@
 mod batch;
 mod definition;
 mod error;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod history;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -28,6 +30,11 @@ pub use batch::{
     Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed, Watermark,
 };
 pub use error::{Changed, CommitError, StoreError};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use history::{
+    Column, HistoryAsk, HistoryCell, Kind, Level, Names, TakeCells, TakeHistory, known_words,
+    read_history,
+};
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};

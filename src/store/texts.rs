@@ -38,6 +38,13 @@ texts! {
     DEPENDENCY_INSERT = "common/dependency_insert";
     DEPENDENT_EDGES = "common/dependent_edges";
     EDGE_OF_DAG = "common/edge_of_dag";
+    HISTORY_ATTEMPTS = "common/history_attempts";
+    HISTORY_COUNT_RUNS = "common/history_count_runs";
+    HISTORY_FIRST_ATTEMPT = "common/history_first_attempt";
+    HISTORY_NARROW_ATTEMPTS = "common/history_narrow_attempts";
+    HISTORY_NARROW_TASK_RUNS = "common/history_narrow_task_runs";
+    HISTORY_RUNS = "common/history_runs";
+    HISTORY_TASK_RUNS = "common/history_task_runs";
     JOURNAL_INSERT = "common/journal_insert";
     JOURNAL_OF_RUN = "common/journal_of_run";
     LEASE_DROP = "common/lease_drop";
@@ -49,6 +56,12 @@ texts! {
     LIFE_PERIODS = "common/life_periods";
     LIFE_SKIPS = "common/life_skips";
     LIMIT_SET = "common/limit_set";
+    NAMES_OF_DAGS = "common/names_of_dags";
+    NAMES_OF_DAGS_BY_TASK = "common/names_of_dags_by_task";
+    NAMES_OF_HOSTS = "common/names_of_hosts";
+    NAMES_OF_SCHEDULES = "common/names_of_schedules";
+    NAMES_OF_TASKS = "common/names_of_tasks";
+    NAMES_OF_VERSIONS = "common/names_of_versions";
     NODE_BEAT = "common/node_beat";
     NODE_INSERT = "common/node_insert";
     NODE_OF_SCOPE = "common/node_of_scope";
@@ -98,6 +111,7 @@ texts! {
     SCOPE_INSERT = "common/scope_insert";
     SCOPE_LEAD = "common/scope_lead";
     SCOPE_NAMED = "common/scope_named";
+    SCOPE_OPEN = "common/scope_open";
     SCOPE_READ = "common/scope_read";
     SCOPE_TAKE = "common/scope_take";
     SEQUENCE_MOVE = "common/sequence_move";
@@ -130,6 +144,7 @@ texts! {
     TASK_RUN_STALE = "common/task_run_stale";
     TASK_RUN_STANDS = "common/task_run_stands";
     TASK_RUN_VIEW = "common/task_run_view";
+    TASKS_BY_NAME = "common/tasks_by_name";
     TASK_STANDING = "common/task_standing";
     UPSTREAM_OF_DATE = "common/upstream_of_date";
     UPSTREAM_OF_FIRE = "common/upstream_of_fire";

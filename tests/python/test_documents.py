@@ -127,6 +127,34 @@ def test_every_option_of_a_task_is_described():
     assert sorted(described) == sorted(options)
 
 
+def test_the_columns_of_the_history_are_those_of_the_code():
+    import pyarrow
+
+    levels = {level: pyarrow.schema(ms.history(level=level))
+              for level in ("attempt", "task_run", "run")}
+    table = ["| column | type | attempt | task_run | run |", "| --- | --- | --- | --- | --- |"]
+    fields = {field.name: field for schema in levels.values() for field in schema}
+    for name, field in fields.items():
+        found = [schema.field(name) if name in schema.names else None
+                 for schema in levels.values()]
+        assert all(each is None or each.type == field.type for each in found), name
+        kind = "dictionary" if str(field.type).startswith("dictionary") else str(field.type)
+        marks = ["" if each is None else "nullable" if each.nullable else "always"
+                 for each in found]
+        table.append(f"| `{name}` | {kind} | {' | '.join(marks)} |")
+    compare("docs/history.md", "columns", "\n".join(table))
+
+
+def test_every_option_of_the_history_is_described():
+    import inspect
+
+    described = re.findall(r"`([a-z]+)`", " ".join(
+        row.split("|")[1] for row in text("docs/history.md").partition("## The columns")[0]
+        .partition("## Which rows")[2].splitlines() if row.startswith("| `")))
+    options = set(inspect.signature(ms.history).parameters) - {"now", "database"}
+    assert sorted(described) == sorted(options)
+
+
 def test_every_option_of_a_schedule_is_described_as_its_docstring_does():
     import inspect
 
@@ -152,6 +180,22 @@ def test_every_aid_for_tests_is_described():
     verbs = [name for name in vars(ms.testing.World) if not name.startswith("_")]
     page = text("docs/api.md")
     assert [verb for verb in verbs if f"`{verb}" not in page] == []
+
+
+# Notebooks
+
+
+def test_the_letters_are_those_of_the_views():
+    from mainspring._mainspring import states
+    from mainspring._states import letter
+
+    cells = [f"`{letter(word)}` {word}" for word, _, _ in states()]
+    plan = [f"`{letter(word)}` {word}" for word in (
+        "MISSING", "STALE", "STALE_VERSION", "STALE_UPSTREAM", "FORCED", "UPSTREAM", "DOWNSTREAM",
+        "IN_BACKFILL", "NOT_STARTED", "UNCHANGED", "BEFORE_START", "NOT_EXPECTED", "FUTURE",
+        "DISABLED", "NOT_ASKED")]
+    compare("docs/notebook.md", "letters",
+            f"Of tasks: {', '.join(cells)}.\nOf the cells of a plan besides: {', '.join(plan)}.")
 
 
 # Parameters and results
@@ -241,7 +285,7 @@ def test_files_that_are_named_are_there(page):
 
 @pytest.mark.parametrize(("page", "number"), [
     pytest.param(page, number, id=f"{page}-{number}")
-    for page in ("api.md", "schedules.md", "waiting.md")
+    for page in ("api.md", "history.md", "notebook.md", "schedules.md", "waiting.md")
     for number in range(1, 1 + len(fenced(f"docs/{page}", "python")))
 ])
 def test_examples_of_the_pages_run(page, number):

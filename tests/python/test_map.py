@@ -59,7 +59,7 @@ def test_c09_ten_thousand_items_and_one_reduce():
     # Views stay the size of the dag.
     assert len(str(run).splitlines()) == 5
     assert "10000/10000 items" in str(run)
-    assert len(run._repr_html_()) < 5_000
+    assert len(run._repr_html_()) < 10_000
     assert len(run.tasks) == len(run) == 3
 
 

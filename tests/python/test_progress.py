@@ -6,6 +6,8 @@ import threading
 import mainspring as ms
 import pytest
 from mainspring import _progress
+from mainspring._screens import Lines
+from mainspring._screens import Terminal as Screen
 
 
 class Terminal(io.StringIO):
@@ -54,14 +56,14 @@ def test_a_long_run_shows_what_runs(monkeypatch):
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr(_progress, "FIRST", 0.01)
     go = threading.Event()
-    shown = _progress._Terminal.show
+    shown = Screen.show
 
-    def show(self, text):
-        shown(self, text)
+    def show(self, text, *rest):
+        shown(self, text, *rest)
         if "running slow" in text:
             go.set()
 
-    monkeypatch.setattr(_progress._Terminal, "show", show)
+    monkeypatch.setattr(Screen, "show", show)
     with ms.Dag("d") as dag:
 
         @ms.task
@@ -83,13 +85,30 @@ def test_plain_lines_elsewhere(monkeypatch):
     assert stream.getvalue() == ""
 
 
-def test_lines_are_held_back():
+def progress_at(stream, moments, done, **given):
+    """A progress of five task runs, shown to a stream at these seconds, with so many done."""
+    now = [0.0]
+    counts = {"SUCCESS": 0, "PENDING": 5}
+    made = _progress.Progress(snapshot=lambda: _progress.Snapshot(counts), on=stream,
+                              clock=lambda: now[0], **given)
+    for moment, number in zip(moments, done, strict=True):
+        now[0] = moment
+        counts.update(SUCCESS=number, PENDING=5 - number)
+        made.update()
+    return made
+
+
+def test_lines_come_once_a_minute_and_at_the_end():
     stream = io.StringIO()
-    lines = _progress._Lines(stream)
-    for done in range(5):
-        lines.show(f"{done}/5 done | 0.1s")
-    lines.close()
-    assert stream.getvalue().splitlines() == ["0/5 done | 0.1s", "4/5 done | 0.1s"]
+    progress_at(Lines(stream), [0.0, 1.0, 59.0, 60.0, 61.0, 119.0], [0, 1, 2, 3, 3, 4]).finish()
+    assert stream.getvalue().splitlines() == [
+        "0/5 done | 0.0s", "3/5 done | 1m 00s, 3/min, 40s left", "4/5 done | 1m 59s, 2/min, 30s left"]
+
+
+def test_a_line_that_says_nothing_new_is_left_out():
+    stream = io.StringIO()
+    progress_at(Lines(stream), [0.0, 60.0, 120.0, 180.0], [0, 0, 0, 1])
+    assert [line[:8] for line in stream.getvalue().splitlines()] == ["0/5 done", "1/5 done"]
 
 
 def test_a_closed_stderr_is_no_reason_to_fail(monkeypatch):
@@ -97,3 +116,35 @@ def test_a_closed_stderr_is_no_reason_to_fail(monkeypatch):
     stream.close()
     monkeypatch.setattr("sys.stderr", stream)
     assert ms.Dag.from_graph("g", ["a"]).run("2013-01-15").state == "SUCCESS"
+
+
+@pytest.mark.parametrize(("columns", "shown"), [
+    (80, " 60% |██████████████▍         | 3/5 done | 1.0s, 3/s, 1s left"),
+    (50, " 60% |███████▏    | 3/5 done | 1.0s, 3/s, 1s left"),
+    (44, "3/5 done | 1.0s, 3/s, 1s left"),
+    (20, "3/5 done | 1.0s, ..."),
+])
+def test_the_bar_of_a_terminal_takes_the_room_that_is_left(columns, shown):
+    stream = Terminal()
+    progress_at(Screen(stream, columns), [0.0, 1.0], [0, 3])
+    assert stream.getvalue().split("\r\x1b[2K")[-1] == shown
+
+
+def test_a_terminal_of_few_letters_has_a_plain_bar():
+    class Ascii(Terminal):
+        encoding = "ascii"
+
+    stream = Ascii()
+    progress_at(Screen(stream, 60), [0.0, 1.0], [0, 3]).finish()
+    assert " 60% |#############---------| 3/5 done" in stream.getvalue()
+    stream.getvalue().encode("ascii")
+
+
+@pytest.mark.parametrize(("done", "seconds", "text"), [
+    (40, 4000.0, "40/100 done | 1h 06m, 1h 40m left"),
+    (40, 120.0, "40/100 done | 2m 00s, 20/min, 3m 00s left"),
+    (100, 2.0, "100/100 done | 2.0s, 50/s"),
+])
+def test_rates_and_times_are_in_units_that_people_use(done, seconds, text):
+    now = {"state": "RUNNING", "counts": {"SUCCESS": done, "PENDING": 100 - done}, "total": 100}
+    assert _progress.line(now, seconds) == text

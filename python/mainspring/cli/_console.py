@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from mainspring._table import pad, width
 
-__all__ = ["Console", "clean", "clean_block", "cut", "pad", "width"]
+__all__ = ["Console", "clean", "clean_block", "colored", "cut", "pad", "width"]
 
 # Characters that move the cursor, reorder a line or hide in it; they are shown as escapes.
 HIDDEN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
@@ -95,8 +95,8 @@ class Console:
         for stream in (self.out, self.err):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        self.color_out = _colored(self.out) if color is None else color
-        self.color_err = _colored(self.err) if color is None else color
+        self.color_out = colored(self.out) if color is None else color
+        self.color_err = colored(self.err) if color is None else color
         if json:
             self._keep_stdout()
 
@@ -217,7 +217,8 @@ def _is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def _colored(stream: TextIO) -> bool:
+def colored(stream: TextIO) -> bool:
+    """Whether what is written to a stream may have colours."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

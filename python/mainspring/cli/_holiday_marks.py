@@ -5,32 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
+from mainspring._fire_marks import Mark, Source
 from mainspring.cli._stop import Stop, nearest
 from mainspring.errors import SpecError
 
 if TYPE_CHECKING:
     from mainspring._business import Calendar
 
-__all__ = ["Mark", "Source", "sources_of"]
-
-
-class Mark(NamedTuple):
-    """What is to be said about a fire or a day."""
-
-    mark: str
-    text: str
-
-
-class Source(Protocol):
-    """Something that knows days."""
-
-    notes: list[str]
-    """What it does not know, gathered while it is asked."""
-
-    def of(self, day: str) -> Mark | None:
-        """The mark of a day, given as ISO text."""
+__all__ = ["sources_of"]
 
 
 def sources_of(words: list[str]) -> list[Source]:

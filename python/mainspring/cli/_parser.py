@@ -155,6 +155,21 @@ def _parser() -> Parser:
     one.add_argument("--biz-date", metavar="D", help="only of this business date")
     one.add_argument("-n", "--limit", type=_positive, default=20, metavar="N")
 
+    one = command("history", "history", "Attempts, task runs or runs as a table, the newest first.")
+    one.add_argument("dag", nargs="?", metavar="DAG[.TASK]")
+    one.add_argument("--level", choices=["attempt", "task_run", "run"], default="attempt",
+                     metavar="attempt|task_run|run", help="what a row is; default: attempt")
+    one.add_argument("--since", metavar="T", help="a business date, or 30d: so long ago, or a time")
+    one.add_argument("--until", metavar="T", help="likewise; a business date is inclusive")
+    one.add_argument("--state", action="append", metavar="S",
+                     help="only these states; of attempts, outcomes")
+    one.add_argument("--trigger", action="append", metavar="W", help="only of runs made so")
+    one.add_argument("--columns", metavar="A,B", help="only these columns")
+    one.add_argument("-n", "--limit", type=_positive, metavar="N",
+                     help="default: 20 in a table, else all")
+    one.add_argument("--format", choices=["table", "csv", "jsonl"], default="table",
+                     metavar="table|csv|jsonl")
+
     one = command("logs", "logs", "What the tasks of a run printed.")
     one.add_argument("run", metavar="RUN", help="a run's number, or 'last'")
     one.add_argument("task", nargs="?", metavar="TASK")

@@ -8,17 +8,15 @@ from datetime import date, timedelta
 from itertools import zip_longest
 from typing import NamedTuple
 
+from mainspring._fire_days import LETTERS, days_of
+from mainspring._fire_days import letter_of as _letter
+from mainspring._fire_marks import Asked, Fire, Mark
 from mainspring.cli._console import Console, clean
-from mainspring.cli._fire_marks import DAY, Asked, Fire, marks_of
-from mainspring.cli._holiday_marks import Mark
 
 __all__ = ["Year", "read", "show"]
 
-EPOCH = date(1970, 1, 1)
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
           "October", "November", "December")
-LETTERS = {"gap": "g", "fold": "f", "merged": "m", "holiday": "h", "workday": "w",
-           "skipped": "s", "rolled": "r"}
 STYLES = {"g": "yellow", "f": "yellow", "m": "cyan", "h": "red", "w": "red", "r": "cyan",
           "+": "yellow"}
 ACROSS, CELL = 3, 3
@@ -31,33 +29,12 @@ class Year(NamedTuple):
     year: int
     fires: Counter[date]
     marks: dict[date, dict[str, Mark]]
-    """For a day the first mark of each kind; holidays also of days without a fire."""
     usual: set[date]
-    """Days that a calendar leaves out for their weekday, which is nothing to look at."""
 
 
 def read(asked: Asked, year: int, fires: Sequence[Fire], skipped: Sequence[Fire]) -> Year:
     """Gather fires by the day that the clock meant for them shows."""
-    counts: Counter[date] = Counter()
-    marks: dict[date, dict[str, Mark]] = {}
-    usual: set[date] = set()
-    alone = asked._replace(holidays=[])
-    for fire in [*fires, *skipped]:
-        day = EPOCH + timedelta(fire.nominal // DAY)
-        counts[day] += fire.skipped is None
-        for mark in marks_of(alone, fire)[1]:
-            if mark.mark in LETTERS:
-                marks.setdefault(day, {}).setdefault(mark.mark, mark)
-        if fire.skipped and fire.skipped.schedule:
-            excluded = fire.skipped.schedule["rule"]["calendar"].get("exclude", [])
-            usual |= set() if str(day) in excluded else {day}
-    day = date(year, 1, 1)
-    while asked.holidays and day.year == year:
-        for found in (source.of(day.isoformat()) for source in asked.holidays):
-            if found:
-                marks.setdefault(day, {}).setdefault(found.mark, found)
-        day += timedelta(1)
-    return Year(year, +counts, marks, usual)
+    return Year(year, *days_of(asked, date(year, 1, 1), date(year, 12, 31), fires, skipped))
 
 
 def show(year: Year, console: Console) -> None:
@@ -105,11 +82,6 @@ def _cell(year: Year, day: date, console: Console) -> str:
     shown = f"{day.day if year.fires[day] else '.':>2}{letter or ' '}"
     style = STYLES.get(letter, "green") if year.fires[day] else "dim"
     return console.paint(shown, style)
-
-
-def _letter(kinds: dict[str, Mark]) -> str:
-    letters = [letter for kind, letter in LETTERS.items() if kind in kinds]
-    return "+" if len(letters) > 1 else "".join(letters)
 
 
 def _counts(year: Year) -> str:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from mainspring import _mainspring as core
 from mainspring import _moment
+from mainspring._fire_marks import Asked, Fire, fire_of, fires_of, skipped_between
 from mainspring._targets import Part, Target, targets_of
 from mainspring.cli._console import Console, clean
-from mainspring.cli._fire_marks import Asked, Fire, fire_of, fires_of, skipped_between
 from mainspring.cli._holiday_marks import sources_of
 from mainspring.cli._schedule_words import paused_in, standings_of, words_of
 from mainspring.cli._settings import history_if_any, settings_of

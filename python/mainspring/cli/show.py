@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mainspring._graph import layers, upstreams
 from mainspring.cli._console import Console, clean, pad, width
 from mainspring.cli._load import check_dag, named_dag
 from mainspring.cli._schedule_words import paused_in, standings_of, words_of
@@ -28,7 +29,7 @@ from mainspring.errors import SpecError
 if TYPE_CHECKING:
     from mainspring._config import Settings
 
-__all__ = ["layers", "run"]
+__all__ = ["run"]
 
 NEXT = 3
 """Fires to come that are shown of each schedule."""
@@ -73,56 +74,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
         }
     )
     return 0
-
-
-def layers(definition: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    """The tasks by how many steps lie before them, without recursion."""
-    tasks = {task["name"]: task for task in definition["tasks"]}
-    inside = {
-        name: [up for up, here in upstreams(definition, task) if here]
-        for name, task in tasks.items()
-    }
-    followers: dict[str, list[str]] = {name: [] for name in tasks}
-    waits = dict.fromkeys(tasks, 0)
-    for name, ups in inside.items():
-        for up in ups:
-            if up in followers:
-                followers[up].append(name)
-                waits[name] += 1
-    depth = dict.fromkeys(tasks, 0)
-    ready = [name for name, count in waits.items() if count == 0]
-    for name in ready:  # grows while it is walked
-        for follower in followers[name]:
-            depth[follower] = max(depth[follower], depth[name] + 1)
-            waits[follower] -= 1
-            if waits[follower] == 0:
-                ready.append(follower)
-    made: list[list[Mapping[str, Any]]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for name, task in tasks.items():
-        made[depth[name]].append(task)
-    return made
-
-
-def upstreams(definition: Mapping[str, Any], task: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    """What a task waits for: its name, and whether it is a task of the same run."""
-    prefix = definition["key"] + "."
-    found = []
-    for edge in task.get("dependencies", []):
-        name = edge["upstream"]
-        near = name.startswith(prefix) and not edge.get("offset_from") and not edge.get("offset_to")
-        shown = name[len(prefix) :] if near else edge_words(edge)
-        found.append((shown, near and edge["kind"] != "WEAK"))
-    return found
-
-
-def edge_words(edge: Mapping[str, Any]) -> str:
-    """An edge to another run: ``ods.orders -1 day``, ``asset rates -6 to 0 days, last``."""
-    from mainspring._edge import looks
-
-    name = edge["upstream"]
-    words = f"asset {name[1:]}" if name.startswith("@") else name
-    window = (edge.get("offset_from", 0), edge.get("offset_to", 0))
-    return words + looks(window, edge.get("offset_unit"), edge.get("which"))
 
 
 def _schedules(definition: Mapping[str, Any], settings: Settings) -> list[dict[str, Any]]:

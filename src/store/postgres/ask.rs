@@ -7,7 +7,8 @@ use super::client::{self, Value};
 use super::errors::Fault;
 use super::open::Kind;
 use super::value::{Cell, ToValue as _};
-use crate::store::{SqlStore, SqlValue, StoreError, Table};
+use crate::model::{NodeRow, ScopeId};
+use crate::store::{HistoryAsk, SqlStore, SqlValue, StoreError, Table, TakeCells};
 
 impl SqlStore for PostgresStore {
     fn ask(&mut self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError> {
@@ -32,6 +33,18 @@ impl SqlStore for PostgresStore {
             }
             other => self.place.store(other),
         })
+    }
+
+    fn tell_history(
+        &mut self,
+        ask: &HistoryAsk,
+        taker: &mut dyn TakeCells,
+    ) -> Result<(), StoreError> {
+        self.read_history(ask, taker)
+    }
+
+    fn open_scopes(&mut self) -> Result<Vec<(ScopeId, Option<NodeRow>)>, StoreError> {
+        self.scopes_with_open_runs()
     }
 }
 

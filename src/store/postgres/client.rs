@@ -19,6 +19,7 @@ use tokio_postgres::types::ToSql;
 use super::errors::Fault;
 pub(super) use super::value::Value;
 use super::value::{Cell, Misfit, Read, ToValue};
+use crate::store::HistoryCell;
 use crate::store::verify::Findings;
 
 /// What stands behind LIMIT where all are wanted.
@@ -53,6 +54,21 @@ pub(super) fn unreadable(at: usize, why: &dyn Display) -> Error {
 /// What the database itself knows to be wrong: of a server, only its administrator can ask that.
 pub(super) fn whole(_: &Connection, _: &mut Findings) -> Result<(), Fault> {
     Ok(())
+}
+
+/// Hands a cell of the history to whoever takes it; gives what he says to it.
+pub(super) fn history_cell(
+    row: &Row<'_>,
+    at: usize,
+    take: &mut dyn FnMut(HistoryCell<'_>) -> bool,
+) -> Result<bool> {
+    Ok(match row.get_ref(at)? {
+        Cell::Null => take(HistoryCell::Null),
+        Cell::Int(number) => take(HistoryCell::Integer(number)),
+        Cell::Real(number) => take(HistoryCell::Integer(number as i64)),
+        Cell::Text(text) => take(HistoryCell::Text(text)),
+        other => return Err(unreadable(at, &format!("{other:?}"))),
+    })
 }
 
 /// A connection.

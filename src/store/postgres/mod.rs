@@ -25,6 +25,8 @@ mod value;
 // these files is ours.
 #[path = "../sql/body/door.rs"]
 mod door;
+#[path = "../sql/body/history.rs"]
+mod history;
 #[path = "../sql/body/read.rs"]
 mod read;
 #[path = "../sql/body/register.rs"]

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Store, StoreError};
+use super::{HistoryAsk, Store, StoreError, TakeCells};
+use crate::model::{NodeRow, ScopeId};
 
 /// A value in an answer or in a question.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -123,11 +124,28 @@ pub fn migrate(database: &Path) -> Result<(i64, i64), StoreError> {
     }
 }
 
-/// A store that answers questions which people ask in SQL.
+/// A store that answers questions which people ask, in SQL or of the whole history.
 pub trait SqlStore: Store {
     /// Answers one statement that only reads.
     ///
     /// # Errors
     /// `StoreError::Writes` where it would write; `Other` with what the database says of the text.
     fn ask(&mut self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError>;
+
+    /// Hands over what is asked for of the history, newest first, all of one snapshot;
+    /// [`read_history`](super::read_history) is the way to ask.
+    ///
+    /// # Errors
+    /// The store's own.
+    fn tell_history(
+        &mut self,
+        ask: &HistoryAsk,
+        taker: &mut dyn TakeCells,
+    ) -> Result<(), StoreError>;
+
+    /// Scopes with open runs, with the process that holds each.
+    ///
+    /// # Errors
+    /// The store's own.
+    fn open_scopes(&mut self) -> Result<Vec<(ScopeId, Option<NodeRow>)>, StoreError>;
 }

@@ -1,11 +1,14 @@
 //! What the statements that both dialects share are run by: here it is rusqlite itself.
 
+use rusqlite::types::ValueRef;
+
 pub(super) use rusqlite::types::Value;
 pub(super) use rusqlite::{
     Connection, Error, OptionalExtension, Result, Row, Rows, params, params_from_iter,
 };
 
 use super::errors::Fault;
+use crate::store::HistoryCell;
 use crate::store::verify::Findings;
 
 /// What stands behind LIMIT where all are wanted.
@@ -14,6 +17,23 @@ pub(super) const NO_LIMIT: &str = "-1";
 /// A column holds what cannot be understood.
 pub(super) fn unreadable(at: usize, why: &dyn std::fmt::Display) -> Error {
     Error::FromSqlConversionFailure(at, rusqlite::types::Type::Text, why.to_string().into())
+}
+
+/// Hands a cell of the history to whoever takes it; gives what he says to it.
+pub(super) fn history_cell(
+    row: &Row<'_>,
+    at: usize,
+    take: &mut dyn FnMut(HistoryCell<'_>) -> bool,
+) -> Result<bool> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Null => take(HistoryCell::Null),
+        ValueRef::Integer(number) => take(HistoryCell::Integer(number)),
+        ValueRef::Real(number) => take(HistoryCell::Integer(number as i64)),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => match str::from_utf8(bytes) {
+            Ok(text) => take(HistoryCell::Text(text)),
+            Err(_) => take(HistoryCell::Text(&String::from_utf8_lossy(bytes))),
+        },
+    })
 }
 
 /// What the database itself knows to be wrong with its file.

@@ -17,6 +17,8 @@ mod upgrade;
 // these files is ours.
 #[path = "../sql/body/door.rs"]
 mod door;
+#[path = "../sql/body/history.rs"]
+mod history;
 #[path = "../sql/body/read.rs"]
 mod read;
 #[path = "../sql/body/register.rs"]

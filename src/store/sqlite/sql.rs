@@ -7,7 +7,8 @@ use rusqlite::types::{Value, ValueRef};
 
 use super::SqliteStore;
 use super::errors::Fault;
-use crate::store::{SqlStore, SqlValue, StoreError, Table};
+use crate::model::{NodeRow, ScopeId};
+use crate::store::{HistoryAsk, SqlStore, SqlValue, StoreError, Table, TakeCells};
 
 impl SqlStore for SqliteStore {
     fn ask(&mut self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError> {
@@ -33,6 +34,18 @@ impl SqlStore for SqliteStore {
         let reset = conn.pragma_update(None, "query_only", false).map_err(Fault::from);
         let answered = answered.and_then(|table| reset.map(|()| table));
         answered.map_err(|fault| self.place.store(fault))?.ok_or(StoreError::Writes)
+    }
+
+    fn tell_history(
+        &mut self,
+        ask: &HistoryAsk,
+        taker: &mut dyn TakeCells,
+    ) -> Result<(), StoreError> {
+        self.read_history(ask, taker)
+    }
+
+    fn open_scopes(&mut self) -> Result<Vec<(ScopeId, Option<NodeRow>)>, StoreError> {
+        self.scopes_with_open_runs()
     }
 }
 

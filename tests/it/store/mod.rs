@@ -4,6 +4,8 @@
 
 mod conformance;
 #[cfg(feature = "sqlite")]
+mod history;
+#[cfg(feature = "sqlite")]
 mod opening;
 #[cfg(feature = "sqlite")]
 mod plans;

@@ -56,6 +56,40 @@ fn common_questions_use_their_index() {
 }
 
 #[test]
+fn the_history_is_read_by_what_is_asked_for_and_nothing_is_sorted() {
+    let store = open(":memory:");
+    let attempts = include_str!("../../../src/store/sql/common/history_attempts.sql");
+    let narrow = include_str!("../../../src/store/sql/common/history_narrow_attempts.sql");
+    let task_runs = include_str!("../../../src/store/sql/common/history_narrow_task_runs.sql");
+    let runs = include_str!("../../../src/store/sql/common/history_runs.sql");
+    let by_date = "run.biz_date >= $1 AND run.biz_date <= $2";
+    let questions: &[(&str, &str, &[&str])] = &[
+        (attempts, "1 = 1", &["SCAN attempt"]),
+        (attempts, "attempt.id >= $1", &["SEARCH attempt USING INTEGER PRIMARY KEY (rowid>?)"]),
+        (narrow, "run.dag_id IN (1)", &["run_dag", "task_run_place", "attempt_number"]),
+        (narrow, by_date, &["run_biz_date", "task_run_place", "attempt_number"]),
+        (
+            narrow,
+            "run.dag_id IN (1, 2) AND task_run.task_id IN (3, 4)",
+            &["run_dag", "task_run_place (run_id=? AND task_id=?)", "attempt_number"],
+        ),
+        (task_runs, "run.dag_id IN (1)", &["run_dag", "task_run_place"]),
+        (runs, "run.dag_id IN (1)", &["run_dag"]),
+    ];
+    for (text, conditions, wanted) in questions {
+        let text = text
+            .replace("{{columns}}", "run.timezone")
+            .replace("{{conditions}}", conditions)
+            .replace("{{limit}}", "-1");
+        let plan = plan(&store, &text);
+        for part in *wanted {
+            assert!(plan.contains(part), "{conditions}: {part}\n{plan}");
+        }
+        assert!(!plan.contains("TEMP B-TREE"), "{conditions}\n{plan}");
+    }
+}
+
+#[test]
 fn no_statement_of_the_store_reads_a_whole_history_table() {
     let store = open(":memory:");
     for file in std::fs::read_dir("src/store/sql/common").unwrap() {

@@ -7,8 +7,8 @@ from typing import Any
 
 import mainspring as ms
 import pytest
+from mainspring._graph import edge_words
 from mainspring.cli._load import Checked, across
-from mainspring.cli.show import edge_words
 
 
 def checked(name: str, tasks: dict[str, list[Any]]) -> Checked:

@@ -1,6 +1,9 @@
 //! What a server keeps otherwise than a file, is read back all the same.
 
-use mainspring::store::{SqlStore as _, SqlValue, Store as _, StoreError};
+use mainspring::store::{
+    HistoryAsk, HistoryCell, Level, SqlStore as _, SqlValue, Store as _, StoreError, TakeHistory,
+    read_history,
+};
 
 use crate::postgres::{fresh, open, reopen, server};
 use crate::store::support::{Desk, at, flights};
@@ -113,4 +116,62 @@ fn a_check_refuses_words_that_nobody_knows() {
         );
         server().psql("test", &text);
     }
+}
+
+/// Counts, and keeps nothing.
+#[derive(Default)]
+struct Counter {
+    cells: usize,
+    rows: usize,
+}
+
+impl TakeHistory for Counter {
+    type Error = ();
+
+    fn name(&mut self, _: usize, _: i64, _: &str) {}
+
+    fn cell(&mut self, _: usize, _: HistoryCell<'_>) -> Result<(), ()> {
+        self.cells += 1;
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<(), ()> {
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+#[test]
+fn every_column_of_the_history_is_read() {
+    let mut store = open();
+    let mut desk = Desk::open(&mut store);
+    let mut run = desk.create(0);
+    let mut batch = desk.batch();
+    desk.start(&mut batch, &mut run, 0, 1);
+    desk.store.commit(&batch).unwrap();
+    let mut batch = desk.batch();
+    desk.end(&mut batch, &mut run, 0, 2);
+    desk.store.commit(&batch).unwrap();
+    for (level, rows) in [(Level::Attempt, 1), (Level::TaskRun, 3), (Level::Run, 1)] {
+        for (dag, from) in [(None, None), (Some("flights".to_owned()), Some(at(-5)))] {
+            let mut counter = Counter::default();
+            let ask = HistoryAsk {
+                level,
+                columns: level.columns().iter().collect(),
+                dag,
+                tasks: Vec::new(),
+                words: Vec::new(),
+                triggers: Vec::new(),
+                biz_date_from: None,
+                biz_date_to: None,
+                from,
+                to: None,
+                limit: None,
+                gone: Vec::new(),
+            };
+            read_history(&mut store, &ask, &mut counter).unwrap().unwrap();
+            assert_eq!((counter.rows, counter.cells), (rows, rows * level.columns().len()));
+        }
+    }
+    assert_eq!(store.open_scopes().unwrap().len(), 1);
 }

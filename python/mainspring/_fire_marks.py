@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from mainspring import _mainspring as core
 from mainspring import _moment
 from mainspring._targets import Part, Target
-from mainspring.cli._holiday_marks import Mark, Source
-from mainspring.cli._words import iso
 
-__all__ = ["DAY", "SECOND", "Asked", "Fire", "fire_of", "fires_of", "marks_of", "skipped_between"]
+__all__ = ["DAY", "SECOND", "Asked", "Fire", "Mark", "Source", "fire_of", "fires_of", "marks_of",
+           "skipped_between", "wall"]
 
 DAY, SECOND = 86_400, 1_000_000
 EPOCH = date(1970, 1, 1)
 
 
+class Mark(NamedTuple):
+    """What is to be said about a fire or a day."""
+
+    mark: str
+    text: str
+
+
+class Source(Protocol):
+    """Something that knows days."""
+
+    notes: list[str]
+    """What it does not know, gathered while it is asked."""
+
+    def of(self, day: str) -> Mark | None:
+        """Return the mark of a day, given as ISO text."""
+
+
 class Asked(NamedTuple):
-    """What the words of the command name."""
+    """Whose fires are looked at."""
 
     name: str
     """The expression, or the dag."""
@@ -81,7 +97,7 @@ def fire_of(asked: Asked, fire: Fire) -> dict[str, Any]:
                   if part.schedule), default=0)
     made: dict[str, Any] = {
         "local": _moment.shown_in(zone, [fire.at])[0].isoformat(),
-        "utc": iso(fire.at),
+        "utc": _utc(fire.at),
         "nominal": wall(fire.nominal),
         "biz_date": fire.biz_date,
         "marks": [mark._asdict() for mark in marks],
@@ -89,7 +105,7 @@ def fire_of(asked: Asked, fire: Fire) -> dict[str, Any]:
     if fire.target.task is not None:
         made["task"] = fire.target.task
     if jitter:
-        made["due_by"] = iso(fire.at + jitter * 1000)
+        made["due_by"] = _utc(fire.at + jitter * 1000)
     if fire.skipped:
         made["count"] = fire.number
     return made
@@ -176,6 +192,10 @@ def _merged(zone: str, part: Part, at: int) -> int:
     # The same times on a clock without gaps.
     plain = core.Rule.cron(rule.canonical, "UTC")
     return plain.count(first * SECOND, last * SECOND + 1)
+
+
+def _utc(micros: int) -> str:
+    return _moment.shown_in("UTC", [micros])[0].isoformat().replace("+00:00", "Z")
 
 
 def wall(seconds: int) -> str:

@@ -1,0 +1,81 @@
+"""A list of runs in a notebook: the grid of their tasks by business date, and the table."""
+
+from html import escape
+
+from mainspring._grid import CSS, MOST_COLUMNS, MOST_ROWS, grid_body
+from mainspring._gridshape import shape
+from mainspring._session import rows as answer
+from mainspring._table import MOST_ROWS as MOST_LINES
+from mainspring._table import counted
+from mainspring._theme import TABLE_CSS, frame, note_html, state_html, table_html, title_html
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from mainspring._run import Run
+
+__all__ = ["runs_html"]
+
+MOST_RUNS = 400
+"""Runs whose tasks are looked up for the grid: the newest."""
+
+MOST_DAGS = 6
+"""Dags that have a grid."""
+
+STATES = """
+SELECT task_run.run_id AS run_id, task.key AS task, task_run.state AS state
+FROM task_run
+JOIN task ON task.id = task_run.task_id
+WHERE task_run.run_id IN (SELECT value FROM json_each(?)) AND task_run.item IS NULL
+ORDER BY task.dag_id, task.position
+"""
+"""The states of tasks, a mapped one as a whole."""
+
+
+def runs_html(runs: "Sequence[Run]", head: "Sequence[str]",
+              cells: "Sequence[Sequence[Any]]") -> str:
+    """Return the grid of some runs, where they are of several dates, and their table."""
+    parts = [title_html(counted(len(runs), "run")), *_grids(runs)]
+    lines = []
+    for id, dag, date, state, *rest in cells[:MOST_LINES]:
+        lines.append([str(id), escape(str(dag)), str(date), state_html(state),
+                      *(escape(str(each)) for each in rest)])
+    parts.append(table_html(head, lines, len(runs), escaped=True))
+    return frame(parts, CSS + TABLE_CSS)
+
+
+def _grids(runs: "Sequence[Run]") -> "Iterator[str]":
+    """A grid for each dag that has runs of several dates."""
+    by_dag: dict[str, dict[str, Run]] = {}
+    for run in reversed(runs[:MOST_RUNS]):  # of several runs for an instant the newest is shown
+        by_dag.setdefault(run.dag, {})[f"{run.biz_date}T{run.nominal_at:%H:%M}"] = run
+    several = [found for found in by_dag.values() if len(found) > 1]
+    for found in several[:MOST_DAGS]:
+        yield from _grid(found)
+    if len(several) > MOST_DAGS:
+        yield note_html(f"... {counted(len(several) - MOST_DAGS, 'more dag')} with several dates")
+    if several and len(runs) > MOST_RUNS:
+        yield note_html(f"the grid has the newest {MOST_RUNS} runs")
+
+
+def _grid(found: "Mapping[str, Run]") -> "list[str]":
+    import json
+
+    columns = sorted(found)
+    if len({column[:10] for column in columns}) == len(columns):  # one a day: no times
+        label = {column: column[:10] for column in columns}
+    else:
+        label = {column: column for column in columns}
+    where = {run.id: label[column] for column, run in found.items()}
+    states: dict[tuple[str, str], tuple[str, str]] = {}
+    names: dict[str, None] = {}
+    reader = next(iter(found.values()))._reader()
+    for row in answer(reader, STATES, json.dumps(list(where))):
+        column = where[row["run_id"]]
+        names[row["task"]] = None
+        states[row["task"], column] = (row["state"],
+                                       f"{column} {row['state']}, run {row['run_id']}")
+    return grid_body(shape(list(names), list(label.values()), states, most_rows=MOST_ROWS,
+                           most_columns=MOST_COLUMNS))

@@ -1,0 +1,3 @@
+SELECT dag.id, dag.key
+FROM dag
+ORDER BY dag.id

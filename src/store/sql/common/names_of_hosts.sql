@@ -1,0 +1,3 @@
+SELECT node.id, node.host
+FROM node
+ORDER BY node.id

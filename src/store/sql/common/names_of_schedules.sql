@@ -1,0 +1,3 @@
+SELECT schedule.id, schedule.name
+FROM schedule
+ORDER BY schedule.id

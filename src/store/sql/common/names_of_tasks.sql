@@ -1,0 +1,3 @@
+SELECT task.id, task.name
+FROM task
+ORDER BY task.id

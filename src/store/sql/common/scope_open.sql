@@ -1,0 +1,3 @@
+SELECT DISTINCT run.scope_id
+FROM run
+WHERE run.finished_at IS NULL
