@@ -12,6 +12,7 @@ import re
 import sys
 from types import MappingProxyType
 
+from mainspring._place import shown
 from mainspring.errors import ConfigError, Problem
 
 TYPE_CHECKING = False
@@ -110,7 +111,7 @@ class Settings:
         raise AttributeError(f"settings never change; load_settings makes new ones ({name})")
 
     def __repr__(self) -> str:
-        return f"Settings(database={self.database!r}, file={self.file!r}, slots={self.slots})"
+        return f"Settings(database={shown(self.database)!r}, file={self.file!r}, slots={self.slots})"
 
 
 class ValueProblem(Exception):

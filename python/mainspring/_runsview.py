@@ -28,7 +28,7 @@ STATES = """
 SELECT task_run.run_id AS run_id, task.key AS task, task_run.state AS state
 FROM task_run
 JOIN task ON task.id = task_run.task_id
-WHERE task_run.run_id IN (SELECT value FROM json_each(?)) AND task_run.item IS NULL
+WHERE task_run.run_id IN ({}) AND task_run.item IS NULL
 ORDER BY task.dag_id, task.position
 """
 """The states of tasks, a mapped one as a whole."""
@@ -72,7 +72,7 @@ def _grid(found: "Mapping[str, Run]") -> "list[str]":
     states: dict[tuple[str, str], tuple[str, str]] = {}
     names: dict[str, None] = {}
     reader = next(iter(found.values()))._reader()
-    for row in answer(reader, STATES, json.dumps(list(where))):
+    for row in answer(reader, STATES.format(", ".join(map(str, where)))):
         column = where[row["run_id"]]
         names[row["task"]] = None
         states[row["task"], column] = (row["state"],

@@ -1,6 +1,7 @@
 """How tasks fare: runs, successes and deadlines by month, and how long they take."""
 
-from mainspring._session import history, rows
+from mainspring._place import unless_server
+from mainspring._session import history, location, rows
 from mainspring._table import counted, duration, html_table, text_table
 from mainspring.errors import NotFoundError
 
@@ -146,6 +147,7 @@ def stats(dag: "Any" = None, *, database: "Any" = None) -> Stats:
     """
     from datetime import timedelta
 
+    unless_server(location(database), "statistics")
     reader = history(database)
     if reader is None:
         return Stats()

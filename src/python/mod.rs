@@ -50,7 +50,7 @@ mod _mainspring {
     #[pymodule_export]
     use super::worker::{Call, Worker};
     #[pymodule_export]
-    use super::{check_dag, check_pairs, check_text, duration_ms, migrate, preview, states};
+    use super::{check_dag, check_pairs, check_text, duration_ms, migrate, preview, shown, states};
 
     use pyo3::prelude::*;
 
@@ -117,6 +117,12 @@ fn preview<'py>(
     let preview = crate::engine::preview(&found, task, asked, &request.params, now);
     let preview = preview.map_err(errors::spec)?;
     values::face(py, &faces::PreviewFace::new(&found, preview))
+}
+
+/// The place of a database as it may be shown: without a password.
+#[pyfunction]
+fn shown(database: &str) -> String {
+    crate::store::shown(database)
 }
 
 /// Bring a database to the newest schema: (schema before, schema now).

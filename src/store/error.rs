@@ -75,6 +75,11 @@ impl std::fmt::Display for Changed {
     }
 }
 
+/// What is said of a database on a server, and what of one in a file.
+fn choose(path: &str, of_server: &'static str, of_file: &'static str) -> &'static str {
+    if path.contains("://") { of_server } else { of_file }
+}
+
 /// What is wrong with a store. The message says what, where and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -90,7 +95,8 @@ pub enum StoreError {
     },
     /// The file belongs to something else.
     #[error(
-        "{path} is not a mainspring database: {reason}\n  hint: name another file; nothing was changed in this one"
+        "{path} is not a mainspring database: {reason}\n  hint: name another {}; nothing was changed in this one",
+        choose(.path, "schema", "file")
     )]
     Foreign {
         /// The file.
@@ -112,7 +118,8 @@ pub enum StoreError {
     },
     /// The file is damaged.
     #[error(
-        "the database {path} is damaged: {reason}\n  hint: restore a backup, or move the file away to begin anew"
+        "the database {path} is damaged: {reason}\n  hint: restore a backup, or {} to begin anew",
+        choose(.path, "name another schema", "move the file away")
     )]
     Corrupt {
         /// The file.
@@ -132,7 +139,8 @@ pub enum StoreError {
     },
     /// Another process holds the write lock for longer than we wait.
     #[error(
-        "the database {path} has been held by another process for {seconds} s\n  hint: find it with `fuser {path}`; we go on when it lets go"
+        "the database {path} has been held by another process for {seconds} s\n  hint: find it {}; we go on when it lets go",
+        choose(.path, "in pg_stat_activity", "with `fuser`")
     )]
     Busy {
         /// The file.

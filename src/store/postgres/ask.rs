@@ -15,7 +15,7 @@ impl SqlStore for PostgresStore {
         let values: Vec<Value> = parameters.iter().map(bound).collect();
         // The transaction only reads, so the server itself refuses what would write.
         let answered = self.transaction(Kind::Read, |conn| {
-            let mut statement = conn.prepare(text)?;
+            let mut statement = conn.prepare(&numbered(text))?;
             let columns = statement.column_names();
             let mut rows = statement.query(values)?;
             let mut table = Table { columns, rows: Vec::new() };
@@ -48,6 +48,33 @@ impl SqlStore for PostgresStore {
     }
 }
 
+/// Places for values as this dialect has them: `?` and `?2` are what the other one has. What stands in
+/// quotes or behind `--` is left alone.
+fn numbered(text: &str) -> String {
+    let (mut made, mut last) = (String::with_capacity(text.len()), 0);
+    let mut rest = text.chars().peekable();
+    let mut quote = None;
+    while let Some(c) = rest.next() {
+        match quote {
+            Some(end) => quote = quote.filter(|_| c != end),
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None if c == '-' && rest.peek() == Some(&'-') => quote = Some('\n'),
+            None if c == '?' => {
+                let mut number = String::new();
+                while let Some(digit) = rest.next_if(char::is_ascii_digit) {
+                    number.push(digit);
+                }
+                last = number.parse().unwrap_or(last + 1);
+                made.push_str(&format!("${last}"));
+                continue;
+            }
+            None => {}
+        }
+        made.push(c);
+    }
+    made
+}
+
 fn bound(value: &SqlValue) -> Value {
     match value {
         SqlValue::Null => Value::Null,
@@ -72,4 +99,21 @@ fn cell(cell: Cell<'_>) -> Result<SqlValue, Fault> {
             return Err(Fault::Store(StoreError::Other(message)));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered;
+
+    #[test]
+    fn places_for_values_are_numbered() {
+        for (text, wanted) in [
+            ("SELECT ? + ?", "SELECT $1 + $2"),
+            ("a = ?2 AND b = ? AND c = ?1", "a = $2 AND b = $3 AND c = $1"),
+            ("a = '?' AND \"b?\" = ? -- why?", "a = '?' AND \"b?\" = $1 -- why?"),
+            ("a = 'it''s ?' AND b = $1 - ?2", "a = 'it''s ?' AND b = $1 - $2"),
+        ] {
+            assert_eq!(numbered(text), wanted);
+        }
+    }
 }

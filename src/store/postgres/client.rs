@@ -25,6 +25,9 @@ use crate::store::verify::Findings;
 /// What stands behind LIMIT where all are wanted.
 pub(super) const NO_LIMIT: &str = "ALL";
 
+/// What makes a number at least 0, and nothing of nothing.
+pub(super) const NOT_NEGATIVE: &str = "not_negative(";
+
 /// Why a statement gave no answer.
 #[derive(Debug)]
 pub(super) enum Error {

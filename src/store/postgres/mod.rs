@@ -209,15 +209,32 @@ impl PostgresStore {
         written
     }
 
-    /// Whether a transaction that wrote has ended anywhere on the server.
+    /// Whether a transaction that wrote has ended anywhere on the server. One statement without a
+    /// transaction around it: this is asked several times a second.
     fn has_changed(&self) -> Result<bool, Fault> {
-        let now: String = self.transaction(Kind::Read, |conn| {
-            Ok(conn.prepare_cached(texts::CHANGED)?.query_row([], |row| row.get(0))?)
-        })?;
+        let kept = self.conn.borrow_mut().take().filter(|conn| !conn.is_broken());
+        let now = match kept.map(|conn| (Self::snapshot(&conn), conn)) {
+            Some((Ok(now), conn)) => {
+                *self.conn.borrow_mut() = Some(conn);
+                now
+            }
+            Some((Err(fault), _)) if !fault.is_away() => return Err(fault),
+            // There is none, or it was lost meanwhile.
+            _ => {
+                let conn = self.connected()?;
+                let now = Self::snapshot(&conn)?;
+                *self.conn.borrow_mut() = Some(conn);
+                now
+            }
+        };
         let mut seen = self.seen.borrow_mut();
         let changed = seen.as_ref() != Some(&now);
         *seen = Some(now);
         Ok(changed)
+    }
+
+    fn snapshot(conn: &Connection) -> Result<String, Fault> {
+        Ok(conn.prepare_cached(texts::CHANGED)?.query_row([], |row| row.get(0))?)
     }
 
     fn transaction<T>(
@@ -268,12 +285,18 @@ impl PostgresStore {
                 }
             }
         }
-        let conn = connect(&self.at, &self.place).map_err(|error| self.still_away(error))?;
+        let conn = self.connected()?;
         conn.wait_for(patience);
+        conn.execute_batch(text)?;
+        Ok(conn)
+    }
+
+    /// A new connection, over which it is certain what became of everything before.
+    fn connected(&self) -> Result<Connection, Fault> {
+        let conn = connect(&self.at, &self.place).map_err(|error| self.still_away(error))?;
         if self.doubtful.get() {
             self.settle(&conn)?;
         }
-        conn.execute_batch(text)?;
         Ok(conn)
     }
 

@@ -14,6 +14,9 @@ use crate::store::verify::Findings;
 /// What stands behind LIMIT where all are wanted.
 pub(super) const NO_LIMIT: &str = "-1";
 
+/// What makes a number at least 0, and nothing of nothing.
+pub(super) const NOT_NEGATIVE: &str = "max(0, ";
+
 /// A column holds what cannot be understood.
 pub(super) fn unreadable(at: usize, why: &dyn std::fmt::Display) -> Error {
     Error::FromSqlConversionFailure(at, rusqlite::types::Type::Text, why.to_string().into())

@@ -14,6 +14,10 @@ CREATE TABLE mainspring (
     deployment TEXT
 );
 
+-- What is no less than nothing; nothing is known of what is not known.
+CREATE FUNCTION not_negative(number BIGINT) RETURNS BIGINT
+    LANGUAGE SQL IMMUTABLE STRICT AS 'SELECT greatest($1, 0)';
+
 -- Ids that come next. They grow also when the newest rows were deleted.
 CREATE TABLE sequence (
     "only" BIGINT PRIMARY KEY CHECK ("only" = 1),

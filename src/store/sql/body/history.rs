@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::client::{self, Connection, NO_LIMIT, OptionalExtension, Rows, Value, params_from_iter};
+use super::client::{
+    self, Connection, NO_LIMIT, NOT_NEGATIVE, OptionalExtension, Rows, Value, params_from_iter,
+};
 use super::errors::Fault;
 use super::{Here, rows, texts};
 use crate::model::{NodeRow, ScopeId, State};
@@ -135,7 +137,8 @@ fn text_of(ask: &HistoryAsk, conditions: &str) -> String {
     };
     let columns: Vec<&str> = ask.columns.iter().map(|column| column.sql).collect();
     let limit = ask.limit.map_or(NO_LIMIT.to_owned(), |limit| limit.to_string());
-    text.replace("{{columns}}", &columns.join(", "))
+    let columns = columns.join(", ").replace("max(0, ", NOT_NEGATIVE);
+    text.replace("{{columns}}", &columns)
         .replace(RUN_STATE, &ask.run_state())
         .replace("{{conditions}}", conditions)
         .replace("{{limit}}", &limit)
