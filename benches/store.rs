@@ -114,6 +114,7 @@ fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, day: i32) -> Cr
         first_task_run_id: TaskRunId(ids.task_run),
         task_count: dag.tasks.len() as u32,
         schedule_id: None,
+        backfill_id: None,
     };
     let task_runs = (0u32..).zip(&dag.tasks).map(|(index, task)| TaskRunRow {
         id: TaskRunId(ids.task_run).offset(index),

@@ -18,6 +18,9 @@ them and remembers what happened.
 """
 
 from mainspring._arrow import History, history
+from mainspring._backfill import backfill, reprocess
+from mainspring._backfill_plan import Plan, PlanDiff
+from mainspring._backfills import Backfill, Backfills, backfills
 from mainspring._business import Calendar, calendar
 from mainspring._context import Context, context
 from mainspring._dag import Dag
@@ -78,6 +81,8 @@ __all__ = [
     "Attempt",
     "AttemptCanceled",
     "AttemptTimeout",
+    "Backfill",
+    "Backfills",
     "Calendar",
     "ConfigError",
     "ConflictError",
@@ -92,6 +97,8 @@ __all__ = [
     "Node",
     "NotFoundError",
     "Offset",
+    "Plan",
+    "PlanDiff",
     "Problem",
     "Rule",
     "Run",
@@ -108,6 +115,8 @@ __all__ = [
     "approve",
     "asset",
     "at",
+    "backfill",
+    "backfills",
     "biz_dates",
     "calendar",
     "cancel",
@@ -129,6 +138,7 @@ __all__ = [
     "probe",
     "promote",
     "render",
+    "reprocess",
     "resume",
     "rollback",
     "run",

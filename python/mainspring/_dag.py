@@ -1,6 +1,6 @@
 """``Dag``: tasks whose runs belong together, and the verbs that run them."""
 
-from mainspring._definition import Definition
+from mainspring._definition import Definition, defined
 from mainspring._task import decorate, noop
 from mainspring.errors import Problem, SpecError
 
@@ -92,6 +92,7 @@ class Dag(Definition):
             "defaults": defaults,
         })
         self.database = database
+        defined[self.name] = self
 
     def task(self, fn: "Any" = None, /, **options: "Any") -> "Any":
         """Make a task of this dag without a ``with`` block; options as :func:`mainspring.task`.

@@ -1,5 +1,7 @@
 """What is in a dag: its nodes in the order in which they were written."""
 
+from weakref import WeakValueDictionary
+
 from mainspring._node import Node, open_dag
 from mainspring._task import Task
 from mainspring.errors import Problem, SpecError
@@ -10,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     D = TypeVar("D", bound="Definition")
+
+
+defined: "WeakValueDictionary[str, Any]" = WeakValueDictionary()
+"""The dags of this process by their names; of one that was defined again the newer one."""
 
 
 class Definition:

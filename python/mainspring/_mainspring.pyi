@@ -30,6 +30,33 @@ class RunDict(TypedDict):
     counts: dict[str, int]  # task runs by state
     node: dict[str, Any] | None
 
+BackfillSummaryDict = TypedDict("BackfillSummaryDict", {
+    "id": int,
+    "dag": str,
+    "from": str,
+    "to": str,
+    "state": str,
+    "cancel_requested": bool,
+    "requested_by": str | None,
+    "created_at": int,
+    "finished_at": int | None,
+    "scope_id": int,
+    "runs": dict[str, int],  # by state, by note where there is no run, under "" what is to be made
+    "pid": int | None,
+    "host": str | None,
+    "alive": bool,
+})
+
+class BackfillDict(TypedDict):
+    """The plan of a backfill, and what became of each of its runs."""
+
+    ask: dict[str, Any]
+    hash: str
+    tasks: list[dict[str, Any]]
+    sets: list[tuple[str, list[int], str]]  # dag, tasks by number, zone
+    runs: list[tuple[int, str, int, int | None, str | None, str | None]]
+    # number of the set, date, instant, run, note, state of the run
+
 class TaskRunDict(TypedDict):
     """A task run as the store has it."""
 
@@ -552,6 +579,38 @@ class Timetable:
     def last_complete(self, now: int) -> tuple[int | None, int] | None: ...
     def warnings(self) -> list[dict[str, str | None]]: ...
 
+@final
+class BackfillPlan:
+    """The plan of a backfill; what is looked at is handed out."""
+
+    @staticmethod
+    def load(text: str) -> BackfillPlan:
+        """Read a plan that was saved; raises SpecError."""
+    def to_json(self) -> str:
+        """All of it, as JSON text."""
+    def head(self) -> dict[str, Any]:
+        """What it is about, without its cells and runs."""
+    @property
+    def hash(self) -> str: ...
+    def runs(self, start: int, stop: int) -> list[tuple[int, int, str, int, int, int]]:
+        """Runs: (number of its set, group, date, instant, interval start, interval end)."""
+    def cells(
+        self, skip: int = 0, limit: int = ..., only: list[str] | None = None
+    ) -> list[tuple[int, str, int | None, str]]:
+        """Cells: (number of its task, date, instant, what is said of it)."""
+    def grids(
+        self,
+    ) -> list[tuple[list[tuple[int | None, str]], list[tuple[int, str]]]]:
+        """Columns as (instant, date), and rows as (number of the task, letters)."""
+    def diff(self, later: BackfillPlan) -> dict[str, Any]:
+        """What has changed from this plan to one that was computed later."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __len__(self) -> int: ...
+
+def plan_backfill(asked: Session | Asker, ask: dict[str, Any]) -> BackfillPlan:
+    """The plan of a backfill; nothing is started or written. Raises SpecError, NotFoundError."""
+
 def check_dag(spec: dict[str, Any]) -> dict[str, Any]:
     """The checked and resolved definition of a dag; raises SpecError with every problem."""
 
@@ -600,3 +659,22 @@ def render(
     params: dict[str, str],
 ) -> str:
     """A text with its placeholders filled in for one run."""
+
+def apply_backfill(
+    session: Session, plan: BackfillPlan, handlers: dict[str, Any], by: str | None = None
+) -> int: ...
+def ask_backfill(asker: Asker, plan: BackfillPlan, by: str | None = None) -> int: ...
+def steer_backfill(
+    session: Session,
+    backfill: int,
+    handlers: dict[str, Any],
+    steer: str | None = None,
+    grace: float | None = None,
+) -> None: ...
+def wait_backfill(session: Session, backfill: int, timeout: float | None = None) -> bool: ...
+def live_of_backfill(session: Session, backfill: int) -> int: ...
+def list_backfills(history: History) -> list[BackfillSummaryDict]: ...
+def read_backfill(history: History, backfill: int) -> BackfillDict | None: ...
+def cells_of_backfill(
+    history: History, backfill: int
+) -> list[tuple[int, int, str, str | None]]: ...

@@ -23,6 +23,8 @@ MOST_BOXES = 24
 MOST_NAME = 28
 LETTER, HIGH, CHIP, GAP, ACROSS, EDGE = 7.0, 26.0, 22.0, 12.0, 52.0, 6.0
 BOX_HIGH, BOX_WIDE = 64.0, 132.0
+SMALLEST = 0.7
+"""So much of its size a picture has at least, where the page is narrower."""
 
 CSS = (
     ".ms-view svg.ms-p{display:block;font:12px system-ui,-apple-system,'Segoe UI',Roboto,"
@@ -160,8 +162,10 @@ def _drawn(nodes: "Sequence[Node]", made: Layout) -> str:
 
 
 def _svg(wide: float, high: float) -> str:
-    return (f'<svg class="ms-p" width="{wide:.0f}" '
-            f'height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" role="img">')
+    # A little too wide for the page is made smaller; what would be too small to read is scrolled.
+    return (f'<svg class="ms-p" width="{wide:.0f}" height="{high:.0f}" '
+            f'style="max-width:100%;min-width:{SMALLEST * wide:.0f}px;height:auto" '
+            f'viewBox="0 0 {wide:.0f} {high:.0f}" role="img">')
 
 
 def _node(node: Node, x: float, y: float, wide: float) -> str:

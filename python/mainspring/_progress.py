@@ -161,7 +161,10 @@ class Progress:
         def html() -> str:
             from mainspring._progressview import progress_html
 
-            return progress_html(self._title, found, total, text, said)
+            # What has ended shows itself: the value of the call has the same grid.
+            over = last and not said and found.state != "RUNNING"
+            shown = found._replace(rows=(), html="") if over else found
+            return progress_html(self._title, shown, total, text, said)
 
         if self._screen is None:
             self._screen = screen()

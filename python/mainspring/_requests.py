@@ -44,13 +44,19 @@ def ask(request: "dict[str, Any]", *, database: "Any" = None, later: bool = Fals
     StoreError
         When there was no answer in time; the request stays and may be decided yet.
     """
+    who = asker(database)
+    number = who.ask({name: value for name, value in request.items() if value is not None},
+                     by=_user(), later=later)
+    return answered(who, number, later=later, wait=wait)
+
+
+def answered(who: "Any", number: int, *, later: bool = False,
+             wait: float = ANSWER) -> "dict[str, Any]":
+    """Wait for the answer to a request; see :func:`ask`."""
     import time
 
     from mainspring.errors import ConflictError, StoreError
 
-    who = asker(database)
-    number = who.ask({name: value for name, value in request.items() if value is not None},
-                     by=_user(), later=later)
     end = time.monotonic() + wait
     while True:
         answer: dict[str, Any] | None = who.answer(number)

@@ -24,14 +24,17 @@ MOST_RUNS = 400
 MOST_DAGS = 6
 """Dags that have a grid."""
 
+NOT_SELECTED = "NOT_SELECTED"
+"""The code of a task that whoever asked for the run left out."""
+
 STATES = """
-SELECT task_run.run_id AS run_id, task.key AS task, task_run.state AS state
+SELECT task_run.run_id AS run_id, task.key AS task, task_run.state AS state, task_run.code AS code
 FROM task_run
 JOIN task ON task.id = task_run.task_id
 WHERE task_run.run_id IN ({}) AND task_run.item IS NULL
-ORDER BY task.dag_id, task.position
+ORDER BY task.dag_id, task.position, task_run.run_id
 """
-"""The states of tasks, a mapped one as a whole."""
+"""The states of tasks, a mapped one as a whole; those of the newest run last."""
 
 
 def runs_html(runs: "Sequence[Run]", head: "Sequence[str]",
@@ -48,34 +51,32 @@ def runs_html(runs: "Sequence[Run]", head: "Sequence[str]",
 
 def _grids(runs: "Sequence[Run]") -> "Iterator[str]":
     """A grid for each dag that has runs of several dates."""
-    by_dag: dict[str, dict[str, Run]] = {}
-    for run in reversed(runs[:MOST_RUNS]):  # of several runs for an instant the newest is shown
-        by_dag.setdefault(run.dag, {})[f"{run.biz_date}T{run.nominal_at:%H:%M}"] = run
-    several = [found for found in by_dag.values() if len(found) > 1]
+    by_dag: dict[str, dict[int, str]] = {}
+    for run in reversed(runs[:MOST_RUNS]):
+        by_dag.setdefault(run.dag, {})[run.id] = f"{run.biz_date}T{run.nominal_at:%H:%M}"
+    several = [found for found in by_dag.values() if len(set(found.values())) > 1]
     for found in several[:MOST_DAGS]:
-        yield from _grid(found)
+        yield from _grid(runs[0]._reader(), found)
     if len(several) > MOST_DAGS:
         yield note_html(f"... {counted(len(several) - MOST_DAGS, 'more dag')} with several dates")
     if several and len(runs) > MOST_RUNS:
         yield note_html(f"the grid has the newest {MOST_RUNS} runs")
 
 
-def _grid(found: "Mapping[str, Run]") -> "list[str]":
-    import json
-
-    columns = sorted(found)
-    if len({column[:10] for column in columns}) == len(columns):  # one a day: no times
-        label = {column: column[:10] for column in columns}
-    else:
-        label = {column: column for column in columns}
-    where = {run.id: label[column] for column, run in found.items()}
+def _grid(reader: "Any", found: "Mapping[int, str]") -> "list[str]":
+    """The grid of some runs of a dag, given with their fires."""
+    columns = sorted(set(found.values()))
+    one_a_day = len({column[:10] for column in columns}) == len(columns)  # then no times
     states: dict[tuple[str, str], tuple[str, str]] = {}
     names: dict[str, None] = {}
-    reader = next(iter(found.values()))._reader()
-    for row in answer(reader, STATES.format(", ".join(map(str, where)))):
-        column = where[row["run_id"]]
+    for row in answer(reader, STATES.format(", ".join(map(str, found)))):
+        column = found[row["run_id"]][:10 if one_a_day else None]
         names[row["task"]] = None
+        # A cell is as its newest task run: a later run of a part leaves the others as they are.
+        if row["code"] == NOT_SELECTED and (row["task"], column) in states:
+            continue
         states[row["task"], column] = (row["state"],
                                        f"{column} {row['state']}, run {row['run_id']}")
-    return grid_body(shape(list(names), list(label.values()), states, most_rows=MOST_ROWS,
+    labels = [column[:10] if one_a_day else column for column in columns]
+    return grid_body(shape(list(names), labels, states, most_rows=MOST_ROWS,
                            most_columns=MOST_COLUMNS))

@@ -43,6 +43,7 @@ class Session:
         self._abandoned = False
         self._has_processes = False
         self.known: set[int] = set()
+        self.simulated = False
 
     def use_processes(self) -> None:
         """From now on handlers in files run in worker processes, as many as there are slots."""
@@ -70,6 +71,13 @@ class Session:
             self.core.register(specs)
         for dag in changed:
             self._registered[dag.name] = (dag, dag.changes)
+
+    def dag(self, name: str) -> "Dag | None":
+        """Return the dag of this name that this process has, if it has one."""
+        from mainspring._definition import defined
+
+        known = self._registered.get(name)
+        return defined.get(name) or (None if known is None else known[0])
 
     def remove(self, dags: "list[str]") -> None:
         """Forget dags, so that the same one is stored anew when it comes back."""

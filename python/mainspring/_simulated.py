@@ -253,6 +253,7 @@ class World:
             core.stub({key: dict(each) for key, each in dict(self._stub).items()})
         _session.stopped.discard(self.database)
         self._session = _session.adopt(self.database, core)
+        self._session.simulated = True
         self.register(*self._dags.values())
 
     def stop(self) -> None:

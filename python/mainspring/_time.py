@@ -52,8 +52,11 @@ def micros_of(at: "datetime") -> int:
 
 def instant(micros: "int | None", zone: str) -> "datetime | None":
     """Return microseconds since 1970 in UTC as an aware datetime in ``zone``."""
-    if micros is None:
-        return None
+    return None if micros is None else known_instant(micros, zone)
+
+
+def known_instant(micros: int, zone: str) -> "datetime":
+    """Return microseconds since 1970 in UTC as an aware datetime in ``zone``."""
     from datetime import datetime, timedelta, timezone
 
     utc = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=micros)

@@ -6,8 +6,8 @@ use std::fmt;
 use super::cell::{CellKey, Known};
 use super::edges::Texts;
 use crate::model::{
-    AttemptEnd, AttemptStart, Instant, Progress, RunId, RunRow, RunState, ScheduleId, Skip,
-    SkipReason, State, StopReason, TaskRunId, Token,
+    AttemptEnd, AttemptStart, BackfillId, BackfillRow, BackfillState, Instant, Progress, RunId,
+    RunRow, RunState, ScheduleId, Skip, SkipReason, State, StopReason, TaskRunId, Token,
 };
 
 /// A task run by its place: the run, and its index there.
@@ -59,6 +59,14 @@ pub struct Decision {
     pub stale: Vec<(TaskRunRef, TaskRunId)>,
     /// How far schedules come.
     pub schedules: Vec<ScheduleMove>,
+    /// Backfills that begin, with all of their places.
+    pub backfills: Vec<NewFilling>,
+    /// What becomes of places of backfills.
+    pub filled: Vec<FillPlace>,
+    /// Backfills that stand otherwise.
+    pub fill_moves: Vec<FillMove>,
+    /// Backfills of which nothing starts here any more, or does again. Not stored.
+    pub halts: Vec<(BackfillId, bool)>,
     /// What was read of runs that edges of other runs look at. Not stored.
     pub cells: Vec<(CellKey, Known)>,
     /// Output in files of attempts that end, where an edge looks at that. Not stored.
@@ -131,6 +139,43 @@ pub struct ScheduleMove {
     pub paused: Option<bool>,
     /// When this was decided.
     pub when: Instant,
+}
+
+/// A backfill that begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewFilling {
+    /// Its row.
+    pub row: BackfillRow,
+    /// What the runs of each of its plan's sets are to do.
+    pub plans: Vec<std::sync::Arc<super::Plan>>,
+}
+
+/// What becomes of a place of a backfill: its run is made, or none is for now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FillPlace {
+    /// The backfill.
+    pub backfill: BackfillId,
+    /// The place.
+    pub ordinal: u32,
+    /// Its run, which is made with the same decision.
+    pub run: Option<RunId>,
+    /// Why there is none; with neither, one is to be made after all.
+    pub note: Option<String>,
+}
+
+/// A backfill that stands otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FillMove {
+    /// Which.
+    pub backfill: BackfillId,
+    /// Where it stood.
+    pub from: BackfillState,
+    /// Where it stands.
+    pub to: BackfillState,
+    /// When it ended, if it did.
+    pub finished_at: Option<Instant>,
+    /// Whether somebody gave it up.
+    pub cancel_requested: bool,
 }
 
 /// A shared plan inside a decision; two are equal when they are the same plan.

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use super::cell::found;
 use super::edges::{Standing, edge_verdict};
+use super::filling::BackfillPlace;
 use super::items::Place;
 use super::queue::{claims_of, fits};
 use super::run::{Live, Run, TaskRun};
 use super::{
-    CreateRun, Decision, End, LeaseStop, Move, NewItems, Overdue, Rests, RunMove, ScheduleMove,
-    Start, TaskRunRef, World,
+    CreateRun, Decision, End, FillMove, FillPlace, LeaseStop, Move, NewFilling, NewItems, Overdue,
+    Rests, RunMove, ScheduleMove, Start, TaskRunRef, World,
 };
-use crate::model::{Progress, RunId, RunState, ScheduleId, State};
+use crate::model::{BackfillId, Progress, RunId, RunState, ScheduleId, State};
 
 /// A decision, or a row, that does not fit the world. The world is not usable any more and must
 /// be read anew; it is a mistake of ours wherever it happens.
@@ -58,6 +59,9 @@ pub enum Broken {
     /// A schedule that is not here, or has come further or less far than the decision says.
     #[error("schedule {0} is not where the decision says")]
     Schedule(ScheduleId),
+    /// A backfill that is not here, or has come further or less far than the decision says.
+    #[error("backfill {0} is not where the decision says")]
+    Backfill(BackfillId),
     /// The state of a run is another than the decision says.
     #[error("run {run} is {found}, not {expected}")]
     RunElsewhere {
@@ -88,6 +92,8 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
     for (key, known) in &decision.cells {
         world.read(key, known);
     }
+    decision.backfills.iter().try_for_each(|new| world.begin(new))?;
+    decision.filled.iter().try_for_each(|place| world.fill_in(place))?;
     for create in &decision.creates {
         world.create(create)?;
     }
@@ -139,6 +145,8 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
     let moved: BTreeSet<RunId> = decision.moves.iter().map(|to| to.at.run).collect();
     moved.into_iter().for_each(|run| world.recount(run));
     decision.run_moves.iter().try_for_each(|to| world.move_run(to))?;
+    decision.fill_moves.iter().try_for_each(|to| world.move_backfill(to))?;
+    decision.halts.iter().for_each(|(backfill, halted)| world.halt(*backfill, *halted));
     decision.schedules.iter().try_for_each(|to| world.move_schedule(to))
 }
 
@@ -354,6 +362,46 @@ impl World {
         run.row.state = to.to;
         run.row.finished_at = to.finished_at;
         run.cancel_requested = to.cancel_requested;
+        self.stand(to.run);
+        Ok(())
+    }
+
+    fn begin(&mut self, new: &NewFilling) -> Result<(), Broken> {
+        let places = vec![BackfillPlace::default(); new.row.plan.runs.len()];
+        if self.backfill(new.row.id).is_some() {
+            return Err(Broken::Backfill(new.row.id));
+        }
+        self.load_backfill(new.row.clone(), new.plans.clone(), places);
+        Ok(())
+    }
+
+    fn fill_in(&mut self, to: &FillPlace) -> Result<(), Broken> {
+        let broken = Broken::Backfill(to.backfill);
+        let filling = self.fillings.get_mut(&to.backfill).ok_or(broken.clone())?;
+        let place = filling.places().get(to.ordinal as usize).ok_or(broken.clone())?;
+        // What was made once stays, and is never made again.
+        if place.run.is_some() {
+            return Err(broken);
+        }
+        filling.set(to.ordinal, |place| {
+            place.run = to.run;
+            place.note.clone_from(&to.note);
+            place.state = to.run.map(|_| RunState::Running);
+        });
+        self.refill(to.backfill);
+        Ok(())
+    }
+
+    fn move_backfill(&mut self, to: &FillMove) -> Result<(), Broken> {
+        let broken = Broken::Backfill(to.backfill);
+        let filling = self.fillings.get_mut(&to.backfill).ok_or(broken.clone())?;
+        if filling.row.state != to.from {
+            return Err(broken);
+        }
+        filling.row.state = to.to;
+        filling.row.finished_at = to.finished_at;
+        filling.row.cancel_requested = to.cancel_requested;
+        self.refill(to.backfill);
         Ok(())
     }
 

@@ -55,6 +55,24 @@ pub enum CellAt {
     },
 }
 
+impl CellAt {
+    /// The week or month whose one fire counts where the date has none.
+    pub(super) fn period(&self) -> Option<(Date, Date)> {
+        match *self {
+            CellAt::Week(date) => {
+                let monday = date.plus_days(-(date.weekday() as i32));
+                Some((monday, monday.plus_days(6)))
+            }
+            CellAt::Month(date) => {
+                let (year, month, day) = date.ymd();
+                let first = date.plus_days(1 - day as i32);
+                Some((first, first.plus_days(Date::days_in_month(year, month) as i32 - 1)))
+            }
+            CellAt::Date(_) | CellAt::Instant(_) | CellAt::Slots { .. } => None,
+        }
+    }
+}
+
 /// How an upstream as such stands at a cell where it has no fire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Absence {
@@ -348,7 +366,7 @@ impl Across {
     pub(super) fn cells(&self, from: Looking) -> Vec<CellKey> {
         let Looking { biz_date, nominal_at, follows } = from;
         let key = |at| CellKey { upstream: Arc::clone(&self.upstream), at };
-        if follows && self.follows {
+        if self.same || follows && self.follows {
             return vec![key(CellAt::Instant(nominal_at))];
         }
         if self.unit == OffsetUnit::Slot {

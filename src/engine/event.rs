@@ -10,8 +10,8 @@ use super::cell::{CellKey, Known};
 use super::edges::Texts;
 use super::items::NoList;
 use crate::model::{
-    AttemptRecord, Date, Instant, Missed, NodeId, Outcome, RunId, ScheduleId, StopReason, TaskId,
-    Token, Trigger,
+    AttemptRecord, BackfillId, BackfillPlan, Date, Instant, Missed, NodeId, Outcome, RunId,
+    ScheduleId, Steer, StopReason, TaskId, Token, Trigger,
 };
 
 /// Something that happened, or that somebody asked for.
@@ -76,6 +76,19 @@ pub enum Event {
         /// The beginning of it, where an edge looks for a pattern in what lies in a file.
         texts: Option<Box<Texts>>,
     },
+    /// A plan is to be carried out.
+    NewBackfill(NewBackfill),
+    /// A backfill needs something: see `World::next_fill`.
+    Fill(BackfillId),
+    /// Somebody says what is to become of a backfill.
+    Steer {
+        /// Which.
+        backfill: BackfillId,
+        /// What.
+        steer: Steer,
+        /// How long live attempts may take where it is given up; none is each task's own grace.
+        grace_ms: Option<i64>,
+    },
     /// Slots may be free: start what is first in the queue.
     Dispatch,
     /// Stop a run, or some of its task runs, for good.
@@ -138,6 +151,19 @@ pub enum RerunWhat {
     Only(Vec<u32>),
     /// These task runs and all that is downstream of them.
     WithDownstream(Vec<u32>),
+}
+
+/// A plan to be carried out.
+#[derive(Clone, Debug)]
+pub struct NewBackfill {
+    /// The id that it will have.
+    pub id: BackfillId,
+    /// It.
+    pub plan: Arc<BackfillPlan>,
+    /// What the runs of each of its sets are to do.
+    pub plans: Vec<Arc<Plan>>,
+    /// Who asks.
+    pub requested_by: Option<String>,
 }
 
 /// A run to be made.

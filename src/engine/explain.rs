@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::across_words::said;
 use super::edges::{edge_verdict, skip_codes};
+use super::filling::SHARE;
 use super::queue::fits;
 use super::run::MAPPING;
 use super::{Stop, TaskRunRef, World, conditions};
@@ -109,6 +110,13 @@ pub enum Reason {
         held: u32,
         /// How many may be.
         limit: u32,
+    },
+    /// Its backfill holds as much of the pool as it may.
+    Shared {
+        /// How many slots it holds.
+        held: u32,
+        /// How many it may hold.
+        slots: u32,
     },
     /// It ended so.
     Ended(Option<String>, Option<Instant>),
@@ -244,6 +252,9 @@ impl World {
             if claim.limit.starts_with(MAPPING) {
                 return Some(Reason::Gated { held, limit: slots });
             }
+            if claim.limit.starts_with(SHARE) {
+                return Some(Reason::Shared { held, slots });
+            }
             let limit = claim.most.is_none().then(|| claim.limit.clone());
             Some(Reason::Limited { limit, held, slots, wants: claim.slots })
         };
@@ -307,6 +318,9 @@ impl fmt::Display for Reason {
                     None => write!(f, "held back by max_active of its task")?,
                 }
                 write!(f, ": wants {wants}, {held} of {slots} are held")
+            }
+            Reason::Shared { held, slots } => {
+                write!(f, "its backfill holds {held} of the {slots} slots that it may have there")
             }
             Reason::Overdue(at) => write!(f, "its deadline {at} has passed"),
             Reason::BlockedUntil(at) => write!(f, "given up at {at} if it is still blocked"),

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::run::{Run, Tally, TaskRun};
 use super::{TaskRunRef, World};
-use crate::model::{MOST_ITEMS, Over, Progress, State, TaskRunRow};
+use crate::model::{MOST_ITEMS, Over, Progress, State, TaskRunId, TaskRunRow};
 
 /// What a task run is in its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +103,8 @@ impl Kept {
 pub enum Gathering {
     /// Its list: [`Event::Expand`](super::Event::Expand) is asked for.
     List(Kept),
+    /// Its list, which is the result of a task run of another run: `Expand` is asked for.
+    ListOf(TaskRunId),
     /// The results of its items in their order: [`Event::Collect`](super::Event::Collect) is.
     Results(Vec<Kept>),
 }
@@ -261,6 +263,12 @@ impl World {
         let run = self.runs.get(&at.run)?;
         let task_run = run.get(at.index).filter(|task_run| task_run.is_gathering())?;
         if task_run.progress.state == State::Ready {
+            let over = run.task(at.index).and_then(|task| task.def.map.as_ref()).map(|m| &m.over);
+            if let Some(Over::Result(name)) = over
+                && let Some(outside) = self.left_out(at, name)
+            {
+                return Some(Gathering::ListOf(outside));
+            }
             return run.list_of(at.index).map(Gathering::List);
         }
         let results = run.listed(at.index).map(|(_, item)| Kept::result(&item.progress));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::items::Place;
 use super::queue::{Group, Limit, QueueKey, Victim, VictimKey};
-use super::run::TaskRun;
-use super::{PlannedTask, TaskRunRef, World};
+use super::run::{Run, TaskRun};
+use super::{TaskRunRef, World};
 use crate::model::{Instant, State};
 use crate::policy::retry::may_preempt;
 
@@ -23,15 +23,16 @@ impl World {
         let ready = progress.state == State::Ready
             && task_run.live.is_none()
             && task_run.counts.unmet == 0
-            && !task_run.is_mapped();
+            && !task_run.is_mapped()
+            && run.filling.is_none_or(|of| !of.halted);
         let policy = &task.def.policy;
-        let key = queue_key(task_run, task);
+        let key = queue_key(run, at.index, task_run);
         let queued = ready && task.def.slots() > 0;
         Keys {
             light: ready && task.def.slots() == 0,
             queue: queued.then(|| {
                 let claims = run.claims(at.index);
-                (key, Group { priority: policy.priority, claims })
+                (key, Group { priority: key.0, claims })
             }),
             timer: due_at(task_run),
             held: task_run.live.as_ref().map(|live| {
@@ -41,7 +42,7 @@ impl World {
                     let order = (Reverse(key.0), Reverse(live.started_at), Reverse(key.2));
                     (order, Victim { at, slots: live.slots, key })
                 });
-                let limits = run.with_mapping(at.index, live.limits.clone());
+                let limits = run.with_own(at.index, live.limits.clone(), live.slots);
                 Held { slots: live.slots, limits, leaving, victim }
             }),
             gathering: task_run.is_gathering(),
@@ -51,7 +52,7 @@ impl World {
     /// Its place in the queue of its pool.
     pub(super) fn queue_key(&self, at: TaskRunRef) -> Option<QueueKey> {
         let run = self.runs.get(&at.run)?;
-        Some(queue_key(run.get(at.index)?, run.task(at.index)?))
+        Some(queue_key(run, at.index, run.get(at.index)?))
     }
 
     pub(super) fn put(&mut self, at: TaskRunRef, keys: &Keys) {
@@ -124,9 +125,9 @@ impl World {
     }
 }
 
-fn queue_key(task_run: &TaskRun, task: &PlannedTask) -> QueueKey {
+fn queue_key(run: &Run, index: u32, task_run: &TaskRun) -> QueueKey {
     let first = task_run.progress.first_ready_at.unwrap_or_default();
-    (task.def.policy.priority, first, task_run.id)
+    (run.priority(index), first, task_run.id)
 }
 
 /// What is derived of one task run for the indexes of the world.

@@ -8,6 +8,7 @@ mod across_words;
 mod action;
 mod admission;
 mod apply;
+pub mod backfill;
 mod cell;
 mod check;
 mod conditions;
@@ -17,6 +18,7 @@ mod edges;
 mod event;
 mod explain;
 mod fill;
+mod filling;
 mod items;
 mod keys;
 mod moment;
@@ -34,8 +36,8 @@ mod versions;
 mod world;
 
 pub use action::{
-    CreateRun, Decision, Effect, End, Late, LeaseStop, Move, NewItems, Overdue, PlanRef, Rests,
-    RunMove, ScheduleMove, Start, TaskRunRef,
+    CreateRun, Decision, Effect, End, FillMove, FillPlace, Late, LeaseStop, Move, NewFilling,
+    NewItems, Overdue, PlanRef, Rests, RunMove, ScheduleMove, Start, TaskRunRef,
 };
 pub use apply::{Broken, apply};
 pub use cell::{Absence, CellAt, CellKey, Found, Known, Why};
@@ -44,9 +46,10 @@ pub use decide::{Refusal, decide};
 pub use edges::{
     EdgeRule, LONGEST_TEXT, Pattern, Standing, Texts, Verdict, edge_verdict, skip_codes,
 };
-pub use event::{Event, NewRun, Report, RerunWhat, Rest, Stop, Word};
+pub use event::{Event, NewBackfill, NewRun, Report, RerunWhat, Rest, Stop, Word};
 pub use explain::{Explanation, Reason, explain};
 pub use fill::{Filled, Filling, MASK, Times, fill};
+pub use filling::{BackfillPlace, Backfilling};
 pub use items::{Gathering, Items, Kept, NoList, Place, items_of};
 pub use moment::{Asked, Moment, When, entry, rule};
 pub use pairs::check_pairs;

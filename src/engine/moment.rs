@@ -183,7 +183,7 @@ impl When {
     }
 
     fn interval(&self, at: Instant, biz_date: Date) -> (Instant, Instant) {
-        let day = || (self.midnight(biz_date), self.midnight(biz_date.plus_days(1)));
+        let day = || self.day(biz_date);
         let Some(timetable) = &self.timetable else { return day() };
         let found = match timetable.fire_at(at) {
             Some(fire) => Some(timetable.interval(fire.at)),
@@ -193,6 +193,18 @@ impl When {
             Some((Some(start), end)) => (start, end),
             _ => day(),
         }
+    }
+
+    /// The instant of the run of a business date where there is no schedule; none where no day has
+    /// that business date.
+    pub(super) fn midnight_for(&self, date: Date) -> Option<Instant> {
+        let nominal = self.offset.nominal_of(date);
+        (self.shifted(nominal) == date).then(|| self.midnight(nominal))
+    }
+
+    /// A business date as a data interval.
+    pub(super) fn day(&self, date: Date) -> (Instant, Instant) {
+        (self.midnight(date), self.midnight(date.plus_days(1)))
     }
 
     fn midnight(&self, date: Date) -> Instant {

@@ -50,6 +50,9 @@ pub struct Across {
     pub follows: bool,
     /// Whether it names a task, whose success it needs besides the asset being ready.
     pub needs_task: bool,
+    /// Whether it looks at the newest run of the very instant of whoever waits: its upstream is of
+    /// the same dag, and the run holds a part of that.
+    pub same: bool,
 }
 
 /// What a probe that looks whether a task's data is ready has behind the name of that task.
@@ -81,6 +84,30 @@ impl Plan {
     /// # Errors
     /// What [`Plan::check`] says about the edges.
     pub fn build(dag_id: DagId, dag: &str, tasks: Vec<PlannedTask>) -> Result<Plan, SpecError> {
+        Plan::of(dag_id, dag, tasks, None)
+    }
+
+    /// The plan of a run of a part of a dag. What its tasks wait for in the same run, and that is not
+    /// in the part, is looked for in the newest run of the same instant. `alone` are the tasks of the
+    /// dag that have a schedule of their own: they are never in the same run.
+    ///
+    /// # Errors
+    /// As [`Plan::build`].
+    pub fn part(
+        dag_id: DagId,
+        dag: &str,
+        tasks: Vec<PlannedTask>,
+        alone: &BTreeSet<String>,
+    ) -> Result<Plan, SpecError> {
+        Plan::of(dag_id, dag, tasks, Some(alone))
+    }
+
+    fn of(
+        dag_id: DagId,
+        dag: &str,
+        tasks: Vec<PlannedTask>,
+        alone: Option<&BTreeSet<String>>,
+    ) -> Result<Plan, SpecError> {
         let defs: Vec<&TaskDef> = tasks.iter().map(|task| &*task.def).collect();
         // The definition was checked whole; a plan may be of a part of it.
         let mut problems = check_edges(dag, &defs);
@@ -119,7 +146,12 @@ impl Plan {
                         rules.push(rule);
                     }
                     (None, None) if edge.kind != EdgeKind::Weak => {
-                        outside.push(Across::plain(edge))
+                        let is_same = alone.is_some_and(|alone| {
+                            let own = alone.contains(def.name.as_str());
+                            let name = local(dag, &edge.upstream).filter(|_| edge.is_here());
+                            !own && name.is_some_and(|name| !alone.contains(name))
+                        });
+                        outside.push(Across { same: is_same, ..Across::plain(edge) })
                     }
                     (None, None) => {}
                 }
@@ -229,6 +261,7 @@ impl Across {
             which: edge.which,
             follows: false,
             needs_task,
+            same: false,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::cell::{Cells, Looking, Votes};
 use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
+use super::filling::OfBackfill;
 use super::items::{Items, Place};
 use super::queue::claims_of;
 use super::{Plan, PlannedTask, Rest, Stop, conditions};
@@ -30,6 +31,8 @@ pub struct Run {
     pub(super) items: Tally,
     /// Whether the world counts it among the active ones of its dag.
     pub(super) counted: bool,
+    /// Its backfill, if it is of one that is here.
+    pub(super) filling: Option<OfBackfill>,
 }
 
 /// A task run: where it stands, its live attempt, and how many of its edges do not hold.
@@ -107,7 +110,9 @@ impl Run {
         cells: &Cells,
     ) -> Run {
         let (tally, items, counted) = (Tally::default(), Tally::default(), false);
-        let mut run = Run { row, cancel_requested, plan, task_runs, tally, items, counted };
+        let filling = None;
+        let mut run =
+            Run { row, cancel_requested, plan, task_runs, tally, items, counted, filling };
         for index in 0..run.task_runs.len() as u32 {
             if index >= run.row.task_count {
                 run.count_item(index);
@@ -223,29 +228,46 @@ impl Run {
         Some(Claim { limit: format!("{MAPPING}{}:{of}", self.row.id), slots: 1, most: Some(most) })
     }
 
-    /// What a task run takes of limits, the narrowest first: that of its mapping, of its task, and
-    /// those that dags share.
-    pub(super) fn claims(&self, index: u32) -> Option<Arc<[Claim]>> {
-        let of_task = self.task(index).and_then(claims_of);
-        match self.mapping_claim(index) {
-            None => of_task,
-            Some(claim) => {
-                let others = of_task.iter().flat_map(|claims| claims.iter().cloned());
-                Some(std::iter::once(claim).chain(others).collect())
-            }
-        }
+    /// What an attempt takes of the share of its backfill in its pool.
+    fn share_claim(&self, index: u32) -> Option<Claim> {
+        let (of, task) = (self.filling?, self.task(index)?);
+        of.claim(task.def.policy.pool.as_deref(), task.def.slots())
     }
 
-    /// What its lease holds, with the limit of its mapping, which no row has.
-    pub(super) fn with_mapping(
+    /// What a task run takes of limits, the narrowest first: that of its mapping, the share of its
+    /// backfill, that of its task, and those that dags share.
+    pub(super) fn claims(&self, index: u32) -> Option<Arc<[Claim]>> {
+        let of_task = self.task(index).and_then(claims_of);
+        let (mapping, share) = (self.mapping_claim(index), self.share_claim(index));
+        if mapping.is_none() && share.is_none() {
+            return of_task;
+        }
+        let others = of_task.iter().flat_map(|claims| claims.iter().cloned());
+        Some(mapping.into_iter().chain(share).chain(others).collect())
+    }
+
+    /// What its lease holds, with the limit of its mapping and the share of its backfill, which no
+    /// row has.
+    pub(super) fn with_own(
         &self,
         index: u32,
         held: Option<Arc<BTreeMap<String, u32>>>,
+        slots: u32,
     ) -> Option<Arc<BTreeMap<String, u32>>> {
-        let Some(claim) = self.mapping_claim(index) else { return held };
+        let share = self.share_claim(index).map(|claim| Claim { slots, ..claim });
+        let own: Vec<Claim> = self.mapping_claim(index).into_iter().chain(share).collect();
+        if own.is_empty() {
+            return held;
+        }
         let mut all = held.map(|held| (*held).clone()).unwrap_or_default();
-        all.insert(claim.limit, claim.slots);
+        all.extend(own.into_iter().map(|claim| (claim.limit, claim.slots)));
         Some(Arc::new(all))
+    }
+
+    /// The class of a task run: that of its task, or that of its backfill if it is less urgent.
+    pub(super) fn priority(&self, index: u32) -> u8 {
+        let own = self.task(index).map_or(0, |task| task.def.policy.priority);
+        self.filling.map_or(own, |of| own.max(of.priority))
     }
 }
 

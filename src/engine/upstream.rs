@@ -113,14 +113,8 @@ impl Upstream {
     pub fn expect(&self, at: &CellAt) -> (BTreeMap<Instant, bool>, Absence) {
         let fires = match *at {
             CellAt::Date(date) => self.of_date(date),
-            CellAt::Week(date) => {
-                let monday = date.plus_days(-(date.weekday() as i32));
-                self.of_date_or_period(date, monday, monday.plus_days(6))
-            }
-            CellAt::Month(date) => {
-                let (year, month, day) = date.ymd();
-                let first = date.plus_days(1 - day as i32);
-                let last = first.plus_days(Date::days_in_month(year, month) as i32 - 1);
+            CellAt::Week(date) | CellAt::Month(date) => {
+                let (first, last) = at.period().unwrap_or((date, date));
                 self.of_date_or_period(date, first, last)
             }
             CellAt::Slots { until, from, to } => self.slots(until, from, to),
@@ -179,14 +173,46 @@ impl Upstream {
     /// The fires of a date; where there are none, the one fire of the period around it, if there is
     /// just one.
     fn of_date_or_period(&self, date: Date, from: Date, to: Date) -> BTreeMap<Instant, bool> {
-        let fires = self.of_date(date);
-        if !fires.is_empty() {
-            return fires;
+        of_date_or_period(date, from, to, &mut |date| self.of_date(date).into_iter().collect())
+            .into_iter()
+            .collect()
+    }
+
+    /// The fires of some business dates, each with its date, in the order of dates and instants.
+    pub(super) fn dated(&self, from: Date, to: Date) -> Vec<(Date, Instant)> {
+        let mut fires = Vec::new();
+        for stretch in &self.stretches {
+            if let Ok(rows) = stretch.all.backfill(from, to) {
+                let rows = rows.map(|row| (row.biz_date, row.fire.at));
+                fires.extend(rows.filter(|(_, at)| stretch.covers(*at)));
+            }
         }
-        let all: BTreeMap<Instant, bool> = (0..=dates::days_between(from, to))
-            .flat_map(|days| self.of_date(from.plus_days(days as i32)))
-            .collect();
-        if all.len() == 1 { all } else { BTreeMap::new() }
+        if !fires.is_sorted() {
+            fires.sort_unstable();
+        }
+        fires.dedup();
+        fires
+    }
+
+    /// The business date of the fire at an instant, if there is one.
+    pub(super) fn date_of(&self, at: Instant) -> Option<Date> {
+        let stretch = self.stretches.iter().find(|stretch| stretch.covers(at))?;
+        stretch.all.fire_at(at).map(|fire| stretch.all.biz_date(fire))
+    }
+
+    /// The data interval of the fire at an instant.
+    pub(super) fn interval(&self, at: Instant) -> Option<(Instant, Instant)> {
+        let stretch = self.stretches.iter().find(|stretch| stretch.covers(at))?;
+        let (from, to) = stretch.all.interval(at);
+        from.map(|from| (from, to))
+    }
+
+    /// The first business date that it has a fire for, if it ever fires.
+    pub(super) fn first_fire(&self) -> Option<Date> {
+        self.stretches.iter().find_map(|stretch| {
+            let fire = stretch.all.next(stretch.from)?;
+            stretch.covers(fire.at).then(|| stretch.all.biz_date(fire))
+        })
     }
 
     fn slots(&self, until: Instant, from: i32, to: i32) -> BTreeMap<Instant, bool> {
@@ -223,6 +249,23 @@ impl Upstream {
             fires.map(|fire| (fire.at, stretch.is_paused(fire.at)))
         })
     }
+}
+
+/// The fires of a date; where there are none, the one fire of the period around it, if there is
+/// just one. `of_date` gives the fires of a date, in their order.
+pub(super) fn of_date_or_period<F>(
+    date: Date,
+    from: Date,
+    to: Date,
+    of_date: &mut dyn FnMut(Date) -> Vec<F>,
+) -> Vec<F> {
+    let fires = of_date(date);
+    if !fires.is_empty() {
+        return fires;
+    }
+    let days = 0..=dates::days_between(from, to);
+    let all: Vec<F> = days.flat_map(|days| of_date(from.plus_days(days as i32))).collect();
+    if all.len() == 1 { all } else { Vec::new() }
 }
 
 impl Stretch {

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use super::apply::Broken;
 use super::cell::{CellKey, Cells, found};
 use super::edges::{Texts, skip_codes};
+use super::filling::{Backfilling, Share};
 use super::items::Place;
 use super::keys::due_at;
 use super::queue::{Limit, Pool};
 use super::run::{Live, Run, TaskRun};
 use super::{Plan, Rest, Scheduled, Served, TaskRunRef};
 use crate::model::{
-    Claim, DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, ScheduleId, ScopeId, State,
-    TaskId, TaskRunId, TaskRunRow, TimedKey,
+    BackfillId, Claim, DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, ScheduleId,
+    ScopeId, State, TaskId, TaskRunId, TaskRunRow, TimedKey,
 };
 
 /// What a decision is made from.
@@ -58,6 +59,16 @@ pub struct World {
     pub(super) light: BTreeSet<TaskRunRef>,
     /// An orderly shutdown is under way: nothing starts any more.
     pub(super) interrupting: bool,
+    /// Backfills that are not final, and those that were taken in to be tried again.
+    pub(super) fillings: BTreeMap<BackfillId, Backfilling>,
+    /// Those that need something.
+    pub(super) due_fills: BTreeSet<BackfillId>,
+    /// What backfills may hold of pools, by the name of the limit that stands for it.
+    pub(super) shares: BTreeMap<String, Share>,
+    /// The runs of each dag by their instants.
+    pub(super) instants: BTreeSet<(DagId, Instant, RunId)>,
+    /// Cells that a commit found to be open in runs that are not here.
+    pub(super) elsewhere: BTreeSet<(TaskId, Instant)>,
 }
 
 impl World {
@@ -87,6 +98,11 @@ impl World {
             texts: BTreeMap::new(),
             light: BTreeSet::new(),
             interrupting: false,
+            fillings: BTreeMap::new(),
+            due_fills: BTreeSet::new(),
+            shares: BTreeMap::new(),
+            instants: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
         }
     }
 
@@ -341,6 +357,9 @@ impl World {
 
     /// How many slots there are for a claim, and how many are held.
     pub(super) fn limit_for(&self, claim: &Claim) -> (u32, u32) {
+        if let Some(slots) = self.share_for(claim) {
+            return (slots, self.limits.get(&claim.limit).map_or(0, |limit| limit.held));
+        }
         match self.limits.get(&claim.limit) {
             Some(limit) => (limit.capacity(claim), limit.held),
             None => (claim.most.unwrap_or(0), 0),
@@ -364,13 +383,17 @@ impl World {
 
     /// A run is here from now on. `left_out`: what of it does not count as a run of its task.
     pub(super) fn insert(&mut self, run: Run, left_out: Option<&BTreeSet<u32>>) {
+        let mut run = run;
         let id = run.row.id;
+        run.filling = self.of_backfill(&run);
+        self.instants.insert((run.row.dag_id, run.row.nominal_at, id));
         self.be_found(&run, left_out);
         if let Some(key) = run.row.timed_key() {
             self.timed.insert(key, id);
         }
         let count = run.task_runs.len() as u32;
         self.runs.insert(id, run);
+        self.share_pools(id);
         self.recount(id);
         for index in 0..count {
             let at = TaskRunRef { run: id, index };
@@ -417,6 +440,7 @@ impl World {
             self.take(at, &keys);
         }
         if let Some(run) = self.runs.remove(&id) {
+            self.instants.remove(&(run.row.dag_id, run.row.nominal_at, id));
             if let Some(key) = run.row.timed_key().filter(|key| self.timed.get(key) == Some(&id)) {
                 self.timed.remove(&key);
             }
@@ -452,6 +476,7 @@ impl World {
         let (before, now) = (run.counted, run.tally.is_active());
         run.counted = now;
         let dag = run.row.dag_id;
+        self.stand(id);
         match (before, now) {
             (true, false) => self.one_less(dag),
             (false, true) => *self.active.entry(dag).or_default() += 1,

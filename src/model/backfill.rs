@@ -11,14 +11,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::words::words;
-use super::{BackfillId, BackfillState, Date, Instant, RunId, TaskId, TaskVersionId};
+use super::{BackfillId, BackfillState, Date, Instant, RunId, ScopeId, TaskId, TaskVersionId};
 
 words! {
     /// Which cells of its range a backfill computes.
     pub enum Only {
-        /// Those that never ended, and of which nothing is open.
+        /// Those that nobody has computed: without a task run, or with one that was canceled or
+        /// BLOCKED before it began.
         Missing = "missing", 0;
-        /// Those whose newest task run ended otherwise than well.
+        /// Those whose newest task run ended otherwise than well: FAILED, TIMEOUT, CANCELED, BLOCKED.
         Failed = "failed", 1;
         /// Those that succeeded with an older definition, or before an upstream of theirs did.
         Stale = "stale", 2;
@@ -88,6 +89,27 @@ impl Why {
     pub fn is_in(self) -> bool {
         self.code() < 16
     }
+
+    /// The letter that stands for it in a grid.
+    pub const fn letter(self) -> char {
+        match self {
+            Why::Missing => 'M',
+            Why::Failed => 'F',
+            Why::StaleVersion => 'V',
+            Why::StaleUpstream => 'A',
+            Why::Forced => 'X',
+            Why::Downstream => 'D',
+            Why::Upstream => 'H',
+            Why::Succeeded => 'S',
+            Why::Running => 'R',
+            Why::InBackfill => 'G',
+            Why::BeforeStart => '<',
+            Why::NotExpected => '.',
+            Why::Future => '>',
+            Why::Disabled => 'Z',
+            Why::NotAsked => '-',
+        }
+    }
 }
 
 /// What is asked for; the plan answers it.
@@ -104,6 +126,9 @@ pub struct BackfillAsk {
     pub to: Date,
     /// Which cells.
     pub only: Only,
+    /// And those of these kinds too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Only>,
     /// In which order.
     pub order: BackfillOrder,
     /// At most so many of its runs are open at once.
@@ -128,6 +153,14 @@ pub struct BackfillAsk {
     pub priority: u8,
     /// Of each pool, at most so many percent of the slots, rounded up, are held by it.
     pub share: u8,
+}
+
+impl BackfillAsk {
+    /// Whether cells of a kind are asked for.
+    pub fn asks(&self, only: Only) -> bool {
+        let mut kinds = self.also.iter().chain([&self.only]);
+        kinds.any(|each| *each == only || *each == Only::All)
+    }
 }
 
 /// A task of a plan.
@@ -179,6 +212,37 @@ pub struct BackfillPlan {
     pub hash: String,
 }
 
+impl BackfillPlan {
+    /// One without any cells.
+    pub fn nothing() -> BackfillPlan {
+        let ask = BackfillAsk {
+            dag: String::new(),
+            tasks: None,
+            from: Date(0),
+            to: Date(0),
+            only: Only::All,
+            also: Vec::new(),
+            order: BackfillOrder::Asc,
+            max_active: 1,
+            upstream: false,
+            downstream: false,
+            on_failure: OnFailure::Continue,
+            params: Map::new(),
+            force: false,
+            reprocess: false,
+            priority: 7,
+            share: 50,
+        };
+        BackfillPlan {
+            ask,
+            tasks: Vec::new(),
+            sets: Vec::new(),
+            runs: Vec::new(),
+            hash: String::new(),
+        }
+    }
+}
+
 /// Tasks that are run together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskSet {
@@ -208,6 +272,21 @@ pub struct BackfillRow {
     pub created_at: Instant,
     /// When it became final.
     pub finished_at: Option<Instant>,
+    /// Whether somebody gave it up: it is CANCELED when what was open of it has ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancel_requested: bool,
+    /// Who decides for it, and for the runs that it makes.
+    pub scope_id: ScopeId,
+}
+
+/// Why no run was made for a place of a plan.
+pub mod backfill_notes {
+    /// A run of the backfill had failed before, or somebody gave it up.
+    pub const NOT_STARTED: &str = "NOT_STARTED";
+    /// One of its cells was open in another run when its turn came.
+    pub const RUNNING: &str = crate::model::RunState::Running.as_str();
+    /// No run can be made of its tasks and parameters.
+    pub const REFUSED: &str = "REFUSED";
 }
 
 /// Where a planned run of a backfill stands.

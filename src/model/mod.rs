@@ -13,6 +13,8 @@ mod json;
 pub mod key;
 mod mapping;
 pub mod params;
+mod past;
+mod planned;
 mod problem;
 mod release;
 mod request;
@@ -24,7 +26,7 @@ mod words;
 
 pub use backfill::{
     BackfillAsk, BackfillOrder, BackfillPlan, BackfillRow, BackfillRunRow, BackfillTask, OnFailure,
-    Only, PlannedRun, TaskSet, Why,
+    Only, PlannedRun, TaskSet, Why, backfill_notes,
 };
 pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;
@@ -39,9 +41,11 @@ pub use ids::{
 pub use instant::Instant;
 pub use mapping::{MOST_ITEMS, Mapping, Over, SHARD_INDEX, SHARD_TOTAL};
 pub use params::{Param, ParamType};
+pub use past::PastCell;
+pub use planned::{Column, Conflict, DiffCell, Estimate, Grid, PlanDiff, Planned, Row};
 pub use problem::{Problem, SpecError};
 pub use release::{ReleaseAsk, ReleaseKind, ReleaseRow, Share, VersionRow};
-pub use request::{Ask, Decided, RequestRow};
+pub use request::{Ask, Decided, RequestRow, Steer};
 pub use rows::{
     AttemptEnd, AttemptRecord, AttemptRow, AttemptStart, LeaseRow, NodeRow, Progress, REMOVED,
     RunRow, ScopeLease, TaskRunRow,

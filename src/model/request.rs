@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Date, Instant, Missed, RunId, ScopeId};
+use super::words::words;
+use super::{BackfillId, BackfillPlan, Date, Instant, Missed, RunId, ScopeId};
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +87,38 @@ pub enum Ask {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         missed: Option<Missed>,
     },
+    /// A plan to be carried out.
+    Backfill {
+        /// The plan.
+        plan: Box<BackfillPlan>,
+    },
+    /// Something to be done about a backfill that was applied.
+    Steer {
+        /// Which.
+        backfill: BackfillId,
+        /// What.
+        steer: Steer,
+        /// How long live attempts may take where it is given up; none is each task's own grace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grace_ms: Option<i64>,
+    },
+}
+
+words! {
+    /// What may be done about a backfill that was applied.
+    pub enum Steer {
+        /// No more of its runs are made.
+        Pause = "pause", 0;
+        /// They are made again.
+        Resume = "resume", 1;
+        /// It is given up, with what is open of it.
+        Cancel = "cancel", 2;
+        /// The same as pause, and what is live of it is interrupted: nothing of it starts in this
+        /// process any more until it is resumed.
+        Halt = "halt", 4;
+        /// What failed is run again, and what was not started is made.
+        Retry = "retry", 3;
+    }
 }
 
 impl Ask {
@@ -98,6 +131,8 @@ impl Ask {
             Ask::Approve { .. } => "approve",
             Ask::Pause { .. } => "pause",
             Ask::Resume { .. } => "resume",
+            Ask::Backfill { .. } => "backfill",
+            Ask::Steer { .. } => "steer",
         }
     }
 
@@ -110,6 +145,14 @@ impl Ask {
             _ => None,
         }
     }
+
+    /// The backfill that it is about, if it is about one that there is.
+    pub fn backfill(&self) -> Option<BackfillId> {
+        match self {
+            Ask::Steer { backfill, .. } => Some(*backfill),
+            _ => None,
+        }
+    }
 }
 
 /// The answer.
@@ -118,6 +161,9 @@ pub struct Decided {
     /// The run that was made, or is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// The backfill that was begun, or is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<BackfillId>,
     /// Why it was refused, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Claim, DagId, Date, Instant, NodeId, Outcome, RunId, RunState, ScheduleId, ScopeId, State,
-    StopReason, Target, TaskId, TaskRunId, TaskVersionId, TimedKey, Token, Trigger,
+    BackfillId, Claim, DagId, Date, Instant, NodeId, Outcome, RunId, RunState, ScheduleId, ScopeId,
+    State, StopReason, Target, TaskId, TaskRunId, TaskVersionId, TimedKey, Token, Trigger,
 };
 
 /// The code of an item that the list of its mapping does not have any more.
@@ -60,6 +60,9 @@ pub struct RunRow {
     pub task_count: u32,
     /// The schedule it came from, if one.
     pub schedule_id: Option<ScheduleId>,
+    /// The backfill that made it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill_id: Option<BackfillId>,
 }
 
 /// One task within a run.

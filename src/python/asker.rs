@@ -13,7 +13,7 @@ use crate::runtime::{Asker as Core, TaskVersions, host_name};
 /// Asks whoever decides for a database; neither decides nor runs anything itself.
 #[pyclass(frozen, module = "mainspring._mainspring")]
 pub struct Asker {
-    core: Core,
+    pub(super) core: Core,
 }
 
 #[derive(Serialize)]

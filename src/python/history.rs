@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::columns::{Columns, Making};
 use super::faces::{AttemptFace, EntryFace, RunFace, task_runs};
 use super::{errors, values};
-use crate::model::{Date, Instant, RunId, SpecError, TaskRunId};
+use crate::model::{Date, Instant, NodeRow, RunId, SpecError, TaskRunId};
 use crate::runtime::{Clock, Files, host_name, is_alive};
 use crate::store::{
     self, AttemptFilter, HistoryAsk, Level, OpenOptions, RunFilter, RunSummary, SqlStore, SqlValue,
@@ -27,7 +27,7 @@ pub struct History {
 
 impl History {
     /// Asks the store without holding the interpreter.
-    fn ask<T: Send>(
+    pub(super) fn ask<T: Send>(
         &self,
         py: Python<'_>,
         question: impl FnOnce(&mut dyn SqlStore) -> Result<T, StoreError> + Send,
@@ -37,6 +37,11 @@ impl History {
             question(&mut **store)
         })
         .map_err(errors::store)
+    }
+
+    /// Whether a process lives.
+    pub(super) fn is_alive(&self, node: &NodeRow) -> bool {
+        is_alive(&self.files, node, &self.host, self.clock.now())
     }
 
     fn face(&self, summary: RunSummary) -> RunFace {

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod asker;
+mod backfill;
+mod backfills;
 mod business;
 mod calendar;
 mod columns;
@@ -26,6 +28,13 @@ use pyo3::prelude::*;
 mod _mainspring {
     #[pymodule_export]
     use super::asker::Asker;
+    #[pymodule_export]
+    use super::backfill::{BackfillPlan, plan_backfill};
+    #[pymodule_export]
+    use super::backfills::{
+        apply_backfill, ask_backfill, cells_of_backfill, list_backfills, live_of_backfill,
+        read_backfill, steer_backfill, wait_backfill,
+    };
     #[pymodule_export]
     use super::business::Calendar;
     #[pymodule_export]

@@ -26,12 +26,12 @@ use crate::runtime::{
 };
 
 /// How often a waiting thread looks whether somebody pressed Ctrl-C.
-const SIGNAL_POLL: Duration = Duration::from_millis(50);
+pub(super) const SIGNAL_POLL: Duration = Duration::from_millis(50);
 
 /// One process's way to decide: owns the driver thread and the threads that run handlers.
 #[pyclass(frozen, module = "mainspring._mainspring")]
 pub struct Session {
-    core: Core,
+    pub(super) core: Core,
     hosts: Mutex<BTreeMap<RunId, Arc<PythonHost>>>,
     /// Of the clock, where that stands until it is moved.
     hand: Option<Arc<AtomicI64>>,
@@ -446,7 +446,9 @@ impl Session {
 
 /// Who runs handlers: this process, which has them by task name, or processes that find them in
 /// (dag, file, version).
-fn read_host(given: &Bound<'_, PyAny>) -> PyResult<(HandlerHost, Option<Arc<PythonHost>>)> {
+pub(super) fn read_host(
+    given: &Bound<'_, PyAny>,
+) -> PyResult<(HandlerHost, Option<Arc<PythonHost>>)> {
     if let Ok(handlers) = given.cast::<PyDict>() {
         let host = Arc::new(PythonHost::new(read_handlers(handlers)?));
         return Ok((Arc::clone(&host) as HandlerHost, Some(host)));

@@ -75,6 +75,11 @@ impl Asker {
     /// unless it is to be decided `later`, by the next one.
     pub fn ask(&self, ask: &Ask, by: Option<&str>, later: bool) -> Result<i64, SessionError> {
         let scope = match ask.run() {
+            _ if let Some(id) = ask.backfill() => {
+                let missing = || SessionError::NotFound(format!("there is no backfill {id}"));
+                let stored = lock(&self.store).backfill(id)?.ok_or_else(missing)?;
+                Some(stored.row.scope_id)
+            }
             Some(run) => {
                 let missing = || SessionError::NotFound(format!("there is no run {run}"));
                 let stored = lock(&self.store).stored_run(run)?.ok_or_else(missing)?;

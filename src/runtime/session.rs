@@ -23,10 +23,10 @@ use super::request::{
     CachedPlan, NewRunRequest, Rerun, indexes, indexes_in, items_of_rows, new_run,
 };
 use super::told::Told;
-use super::watch::RunWatch;
+use super::watch::{BackfillWatch, RunWatch};
 use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, Word, World, check_pairs, explain};
 use crate::model::{
-    DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
+    BackfillId, DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
 };
 use crate::store::{self, CommitError, OpenOptions, RegisteredDag, SqlStore, Store, StoredRun};
 
@@ -71,6 +71,7 @@ pub struct Session {
     pub(super) store: Mutex<Box<dyn SqlStore>>,
     plans: Mutex<BTreeMap<String, Arc<CachedPlan>>>,
     watches: Mutex<BTreeMap<RunId, Arc<RunWatch>>>,
+    pub(super) backfills: Mutex<BTreeMap<BackfillId, Arc<BackfillWatch>>>,
     driver: Mutex<Option<JoinHandle<()>>>,
     hiring: Hiring,
     pub(super) told: Arc<Told>,
@@ -156,6 +157,7 @@ impl Session {
             store: Mutex::new(store),
             plans: Mutex::new(BTreeMap::new()),
             watches: Mutex::new(BTreeMap::new()),
+            backfills: Mutex::new(BTreeMap::new()),
             driver: Mutex::new(Some(thread)),
             hiring,
             told,
@@ -502,6 +504,18 @@ impl Session {
             processes.close();
         }
         self.hiring.close();
+    }
+
+    pub(super) fn lease(&self) -> ScopeLease {
+        self.lease
+    }
+
+    pub(super) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
     }
 
     pub(super) fn now(&self) -> Instant {

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::engine::{Decision, Effect, Move, Run, ScheduleMove, TaskRunRef, World};
 use crate::model::journal::{self, Entry};
-use crate::model::{Date, Decided, Instant, RunId, ScheduleId, ScopeLease, TaskId, TaskRunId};
+use crate::model::{
+    BackfillRunRow, Date, Decided, Instant, RunId, ScheduleId, ScopeLease, TaskId, TaskRunId,
+};
 use crate::store::{
-    Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed, Watermark,
+    BackfillMoved, Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed,
+    Watermark,
 };
 
 /// What the decisions of one turn come to.
@@ -46,6 +49,11 @@ impl Turn {
     /// A request is decided.
     pub fn answer(&mut self, request: i64, decided: Decided) {
         self.answers.push((request, decided));
+    }
+
+    /// Whether a backfill begins with it.
+    pub fn begins_backfill(&self) -> bool {
+        self.decisions.iter().any(|decision| !decision.backfills.is_empty())
     }
 
     /// Adds what another gathered after it.
@@ -149,6 +157,7 @@ impl Turn {
                 let changed_at = *seen.entry(to.schedule).or_insert(to.changed_at);
                 scheduled(to, changed_at, &mut batch);
             }
+            backfills(decision, &mut batch);
             for run_move in &decision.run_moves {
                 if !self.created.contains_key(&run_move.run) {
                     batch.run_moves.push(run_move.clone());
@@ -244,6 +253,24 @@ fn scheduled(to: &ScheduleMove, changed_at: Instant, batch: &mut Batch) {
     if let Some(paused) = to.paused {
         batch.pauses.push(Pause { schedule, paused, at: to.when });
     }
+}
+
+/// What a decision writes of backfills.
+fn backfills(decision: &Decision, batch: &mut Batch) {
+    batch.backfills.extend(decision.backfills.iter().map(|new| new.row.clone()));
+    batch.filled.extend(decision.filled.iter().map(|place| BackfillRunRow {
+        backfill_id: place.backfill,
+        ordinal: place.ordinal,
+        run_id: place.run,
+        note: place.note.clone(),
+    }));
+    batch.fill_moves.extend(decision.fill_moves.iter().map(|to| BackfillMoved {
+        id: to.backfill,
+        from: to.from,
+        to: to.to,
+        finished_at: to.finished_at,
+        cancel_requested: to.cancel_requested,
+    }));
 }
 
 fn created(run: &Run, schedules: &[ScheduleId]) -> CreatedRun {

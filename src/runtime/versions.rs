@@ -63,7 +63,8 @@ impl Asker {
     }
 }
 
-fn missing(what: &str, name: &str, known: &[String]) -> SessionError {
+/// There is no such dag or task.
+pub(super) fn missing(what: &str, name: &str, known: &[String]) -> SessionError {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = match Nearest::new(&known).find(name) {
         Some(near) => format!("did you mean {near}?"),

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::model::{RunState, State};
+use crate::model::{BackfillState, RunState, State};
 
 /// How a run stands after the last commit.
 #[derive(Clone, Debug)]
@@ -74,6 +74,58 @@ impl RunWatch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a backfill stands after the last commit.
+#[derive(Clone, Debug)]
+pub struct BackfillStatus {
+    /// Its state.
+    pub state: BackfillState,
+    /// Why this process can do no more for it, if that is so.
+    pub lost: Option<String>,
+}
+
+impl BackfillStatus {
+    fn is_over(&self) -> bool {
+        self.state.is_final() || self.lost.is_some()
+    }
+}
+
+/// One backfill being watched.
+pub struct BackfillWatch {
+    status: Mutex<BackfillStatus>,
+    changed: Condvar,
+}
+
+impl BackfillWatch {
+    pub(super) fn new() -> Self {
+        let status = BackfillStatus { state: BackfillState::Running, lost: None };
+        BackfillWatch { status: Mutex::new(status), changed: Condvar::new() }
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> BackfillStatus {
+        self.lock().clone()
+    }
+
+    /// Waits until it does not move by itself any more, at most so long; whether that is so.
+    pub fn wait(&self, at_most: Duration) -> bool {
+        let status = self.lock();
+        let waited = self.changed.wait_timeout_while(status, at_most, |status| !status.is_over());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_over()
+    }
+
+    pub(super) fn update(&self, change: impl FnOnce(&mut BackfillStatus)) {
+        let mut status = self.lock();
+        change(&mut status);
+        if status.is_over() {
+            self.changed.notify_all();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BackfillStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::RunMove;
 use crate::model::{
-    AttemptEnd, AttemptStart, Date, Decided, Instant, Progress, RunId, RunRow, ScheduleId,
-    ScopeLease, Skip, State, StopReason, TaskId, TaskRunId, TaskRunRow,
+    AttemptEnd, AttemptStart, BackfillId, BackfillRow, BackfillRunRow, BackfillState, Date,
+    Decided, Instant, Progress, RunId, RunRow, ScheduleId, ScopeLease, Skip, State, StopReason,
+    TaskId, TaskRunId, TaskRunRow,
 };
 
 /// Everything that one commit writes; all of it or nothing.
@@ -50,6 +51,13 @@ pub struct Batch {
     pub links: Vec<(RunId, ScheduleId)>,
     /// Schedules that are paused or go on.
     pub pauses: Vec<Pause>,
+    /// Backfills that begin, with all of their places: refused when another has the id or a cell.
+    pub backfills: Vec<BackfillRow>,
+    /// What becomes of places of backfills: refused when one has a run already. A run of a backfill
+    /// is refused when a cell of it is open in another run.
+    pub filled: Vec<BackfillRunRow>,
+    /// Backfills that stand otherwise: refused when one does not stand where it did.
+    pub fill_moves: Vec<BackfillMoved>,
     /// Answers to requests: refused when one is decided already.
     pub answers: Vec<(i64, Decided)>,
     /// Packed journal entries, one a run.
@@ -79,6 +87,9 @@ impl Batch {
             skips: Vec::new(),
             links: Vec::new(),
             pauses: Vec::new(),
+            backfills: Vec::new(),
+            filled: Vec::new(),
+            fill_moves: Vec::new(),
             answers: Vec::new(),
             journal: Vec::new(),
         }
@@ -101,6 +112,9 @@ impl Batch {
             && self.skips.is_empty()
             && self.links.is_empty()
             && self.pauses.is_empty()
+            && self.backfills.is_empty()
+            && self.filled.is_empty()
+            && self.fill_moves.is_empty()
             && self.answers.is_empty()
             && self.journal.is_empty()
     }
@@ -270,6 +284,21 @@ pub struct Ended {
     pub end: AttemptEnd,
     /// Whether its lease is dropped; if not its thread still runs and keeps the slot.
     pub released: bool,
+}
+
+/// A backfill that stands otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackfillMoved {
+    /// Which.
+    pub id: BackfillId,
+    /// Where it stood.
+    pub from: BackfillState,
+    /// Where it stands.
+    pub to: BackfillState,
+    /// When it ended, if it did.
+    pub finished_at: Option<Instant>,
+    /// Whether somebody gave it up.
+    pub cancel_requested: bool,
 }
 
 /// Ids that come next.

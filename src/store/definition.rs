@@ -144,6 +144,9 @@ pub(super) struct Registered {
     pub edges: Vec<(usize, String)>,
 }
 
+/// The code of a task run whose task was disabled.
+pub(super) const DISABLED: &str = "DISABLED";
+
 /// The code of a task run that was left out of its run, which then counts for nobody.
 pub(super) const NOT_SELECTED: &str = "NOT_SELECTED";
 

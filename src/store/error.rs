@@ -1,6 +1,8 @@
 //! What a store may refuse, and what may go wrong with it.
 
-use crate::model::{RunId, ScheduleId, SpecError, TaskRunId, TimedKey};
+use crate::model::{
+    BackfillId, Instant, RunId, ScheduleId, SpecError, TaskId, TaskRunId, TimedKey,
+};
 
 use super::NextIds;
 
@@ -43,6 +45,14 @@ pub enum CommitError {
         /// What it is the only one of.
         key: Box<TimedKey>,
     },
+    /// A cell that a backfill was to compute is open in a run that somebody else decides for.
+    #[error("task {task} is being run for {nominal_at}")]
+    CellOpen {
+        /// The task.
+        task: TaskId,
+        /// The instant.
+        nominal_at: Instant,
+    },
     /// The store itself failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -61,6 +71,8 @@ pub enum Changed {
     Schedule(ScheduleId),
     /// A request: somebody answered it.
     Request(i64),
+    /// A backfill, or what is in its way.
+    Backfill(BackfillId),
 }
 
 impl std::fmt::Display for Changed {
@@ -69,6 +81,7 @@ impl std::fmt::Display for Changed {
             Changed::Run(id) => write!(f, "run {id}"),
             Changed::TaskRun(id) => write!(f, "task run {id}"),
             Changed::Request(id) => write!(f, "request {id}"),
+            Changed::Backfill(id) => write!(f, "backfill {id}"),
             Changed::Schedule(id) => write!(f, "schedule {id}"),
             Changed::Attempt(id, no) => write!(f, "attempt {no} of task run {id}"),
         }

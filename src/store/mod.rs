@@ -3,6 +3,7 @@
 //! A store is synchronous and used by one thread at a time; each thread that needs one opens its
 //! own. `memory` is the oracle that the others are compared with, by one conformance suite.
 
+mod backfills;
 mod batch;
 mod definition;
 mod error;
@@ -26,8 +27,10 @@ mod verify;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use backfills::{BackfillCell, BackfillStore, BackfillSummary, InTheWay, StoredBackfill};
 pub use batch::{
-    Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed, Watermark,
+    BackfillMoved, Batch, CreatedRun, Ended, NewSkip, NextIds, PastDeadline, Pause, Progressed,
+    Watermark,
 };
 pub use error::{Changed, CommitError, StoreError};
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -48,9 +51,9 @@ pub use sql::{OpenOptions, SqlStore, SqlValue, Table, is_server, migrate, open, 
 pub use sqlite::{SqliteOptions, SqliteStore};
 
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, Period, ReleaseAsk, ReleaseRow,
-    RequestRow, RunId, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share, Skip, SkipReason,
-    Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, Period, ReleaseAsk,
+    ReleaseRow, RequestRow, RunId, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share, Skip,
+    SkipReason, Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
 
 /// A dag as it is registered: the active version of each of its tasks.
@@ -164,7 +167,7 @@ impl StoredResult {
 }
 
 /// Transactions and questions; a store has no others.
-pub trait Store: Send {
+pub trait Store: Send + BackfillStore {
     /// Registers definitions. All or nothing; the same definitions again change no row.
     ///
     /// A task whose content changed gets a new version, which becomes active unless a release is
@@ -373,6 +376,19 @@ pub trait Store: Send {
     /// The edges of active versions to a task, or to an asset that it makes ready; WEAK ones left
     /// out.
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError>;
+
+    /// What became of a task for some business dates, both ends included, in any order; see
+    /// [`PastCell`].
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError>;
+
+    /// How long the newest attempts of a task took that succeeded, in milliseconds, by the instants
+    /// of their runs, at most so many.
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError>;
 
     /// Somebody outside says that an asset is ready for a business date. Returned is whether that
     /// was not known before.

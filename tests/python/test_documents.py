@@ -285,7 +285,8 @@ def test_files_that_are_named_are_there(page):
 
 @pytest.mark.parametrize(("page", "number"), [
     pytest.param(page, number, id=f"{page}-{number}")
-    for page in ("api.md", "history.md", "notebook.md", "schedules.md", "waiting.md")
+    for page in ("api.md", "backfill.md", "history.md", "notebook.md", "schedules.md",
+                 "waiting.md")
     for number in range(1, 1 + len(fenced(f"docs/{page}", "python")))
 ])
 def test_examples_of_the_pages_run(page, number):

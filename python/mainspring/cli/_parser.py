@@ -145,6 +145,8 @@ def _parser() -> Parser:
     one = command("status", "status", "Whether a scheduler is up, and what is open.")
     one.add_argument("--quiet", action="store_true", help="only the exit code: 0 up, 3 not")
 
+    _backfill(command)
+
     _asking(command)
 
     _versions(command)
@@ -154,6 +156,13 @@ def _parser() -> Parser:
     one.add_argument("--state", action="append", metavar="S", help="only these states")
     one.add_argument("--biz-date", metavar="D", help="only of this business date")
     one.add_argument("-n", "--limit", type=_positive, default=20, metavar="N")
+
+    one = command("backfills", "backfills", "Backfills, the newest first; or one, and steering it.")
+    one.add_argument("backfill", nargs="?", type=_positive, metavar="ID", help="only this one")
+    text = "what is to be done about it; resume and retry go on here where nobody decides for it"
+    one.add_argument("verb", nargs="?", choices=["pause", "resume", "cancel", "retry"],
+                     metavar="pause|resume|cancel|retry", help=text)
+    one.add_argument("--state", action="append", metavar="S", help="only these states")
 
     one = command("history", "history", "Attempts, task runs or runs as a table, the newest first.")
     one.add_argument("dag", nargs="?", metavar="DAG[.TASK]")
@@ -237,6 +246,49 @@ def _parser() -> Parser:
     within = config.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command("show", "config_show", "Each setting and where it came from.", within)
     return parser
+
+
+def _backfill(command: Any) -> None:
+    """The plan of a backfill, or of computing a task again."""
+    for name, text in (
+        ("backfill", "Plan the computing of a range of business dates, and do it with --apply."),
+        ("reprocess", "Plan the computing of a task again with all that depends on it."),
+    ):
+        one = command(name, "backfill", text)
+        one.set_defaults(verb=name)
+        is_backfill = name == "backfill"
+        what = "DAG" if is_backfill else "DAG.TASK"
+        one.add_argument("target", nargs="?", metavar=what)
+        one.add_argument("--from", dest="first", metavar="D", help="first business date")
+        one.add_argument("--to", dest="last", metavar="D", help="last business date, inclusive")
+        if is_backfill:
+            one.add_argument("--only", metavar="KINDS",
+                             help="missing (default), failed, stale, all; several with commas")
+            one.add_argument("--tasks", metavar="T,T", help="only these tasks")
+            one.add_argument("--upstream", action="store_true",
+                             help="and what they need, where it is not there")
+            one.add_argument("--downstream", action="store_true", help="and what depends on them")
+        else:
+            one.add_argument("--biz-date", metavar="D", help="the date, if it is one")
+        one.add_argument("--order", choices=["asc", "desc"], default="asc", metavar="asc|desc",
+                         help="which dates come first where there is a choice; default: asc")
+        one.add_argument("--max-active", type=_positive, default=4, metavar="N",
+                         help="runs at once; default: 4")
+        one.add_argument("--on-failure", choices=["continue", "stop"], default="continue",
+                         metavar="continue|stop", help="default: continue")
+        one.add_argument("--param", action="append", default=[], metavar="K=V",
+                         help="a value for its runs")
+        one.add_argument("--force", action="store_true",
+                         help="run what is disabled or left out by run_on")
+        one.add_argument("--priority", default="7", metavar="CLASS",
+                         help="class of its task runs; default: 7 (LOW)")
+        one.add_argument("--share", type=_positive, default=50, metavar="PERCENT",
+                         help="of each pool it holds at most; default: 50")
+        mode = one.add_mutually_exclusive_group()
+        mode.add_argument("--plan", action="store_true", help="only print the plan (the default)")
+        mode.add_argument("--apply", action="store_true", help="do it")
+        one.add_argument("--plan-file", metavar="FILE", help="a plan that was saved")
+        one.add_argument("--save", metavar="FILE", help="write the plan to this file")
 
 
 def _asking(command: Any) -> None:

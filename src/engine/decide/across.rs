@@ -42,7 +42,9 @@ impl Draft<'_> {
     /// Tells the edges of other runs how a task run stands now.
     pub(super) fn spread_across(&mut self, at: TaskRunRef) {
         let is_watched = !self.world.cells.cells.is_empty();
-        let is_followed = !self.world.followers.is_empty();
+        let of_backfill = self.run(at.run).is_some_and(|run| run.row.backfill_id.is_some());
+        // A backfill makes the runs that it names and no others.
+        let is_followed = !self.world.followers.is_empty() && !of_backfill;
         if !is_watched && !is_followed {
             return;
         }

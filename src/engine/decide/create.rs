@@ -6,18 +6,28 @@ use super::super::edges::skip_codes::{DISABLED, NOT_SELECTED, RUN_ON};
 use super::super::run::Run;
 use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef, conditions};
 use super::Refusal;
+use super::backfill::SUPERSEDED;
 use super::draft::Draft;
-use crate::model::{RunId, RunRow, RunState, State, TaskRunId, TimedKey};
+use crate::model::{BackfillId, RunId, RunRow, RunState, State, TaskId, TaskRunId, TimedKey};
 
 impl Draft<'_> {
     pub(super) fn create(&mut self, new: &NewRun) -> Result<(), Refusal> {
+        self.create_of(new, None).map(|_| ())
+    }
+
+    /// The same for a backfill, if it is made for one; gives the run.
+    pub(super) fn create_of(
+        &mut self,
+        new: &NewRun,
+        backfill: Option<BackfillId>,
+    ) -> Result<RunId, Refusal> {
         let plan = &new.plan;
         let count = plan.tasks.len() as u32;
         if plan.graph.len() != plan.tasks.len() {
             return Err(Refusal::BadPlan(plan.dag.clone()));
         }
         let (run, first) = self.next_ids();
-        let row = self.row_of(new, run, first, count);
+        let row = RunRow { backfill_id: backfill, ..self.row_of(new, run, first, count) };
         if let Some(run) = row.timed_key().and_then(|key| self.timed_run(&key)) {
             let (dag, nominal_at) = (plan.dag.clone(), new.nominal_at);
             return Err(Refusal::RunExists { dag, nominal_at, run });
@@ -49,9 +59,29 @@ impl Draft<'_> {
                 self.touched.push_back(at);
             }
         }
+        self.supersede(new, backfill);
         // A run without tasks takes no arrow that would make it look at its state.
         self.set_cancel_requested(run, false);
-        Ok(())
+        Ok(run)
+    }
+
+    /// What an older run has BLOCKED of the cells of a new one would go on by itself one day, beside
+    /// the new one: it is given up, where a backfill has to do with one of them.
+    fn supersede(&mut self, new: &NewRun, backfill: Option<BackfillId>) {
+        let world = self.world;
+        if backfill.is_none() && world.fillings.is_empty() && world.shares.is_empty() {
+            return;
+        }
+        let tasks: Vec<TaskId> = new.plan.tasks.iter().map(|task| task.task_id).collect();
+        let older: Vec<_> = world
+            .open_cells(new.plan.dag_id, &tasks, new.nominal_at)
+            .filter(|(run, _)| run.row.state != RunState::Running)
+            .filter(|(run, _)| backfill.is_some() || run.row.backfill_id.is_some())
+            .map(|(run, open)| (run.row.id, open))
+            .collect();
+        for (run, open) in older {
+            self.cancel_all(run, open, None, SUPERSEDED);
+        }
     }
 
     /// The ids that the next run of this decision gets.
@@ -94,6 +124,7 @@ impl Draft<'_> {
             first_task_run_id: first,
             task_count,
             schedule_id: new.schedules.first().copied(),
+            backfill_id: None,
         }
     }
 }

@@ -7,9 +7,11 @@ use serde_json::{Map, Value};
 use super::super::schedule::{Bound, Pending, Scheduled};
 use super::super::served::Served;
 use super::super::{NewRun, ScheduleMove};
+use super::backfill::SUPERSEDED;
 use super::draft::Draft;
 use crate::model::{
-    Instant, Missed, Overlap, ScheduleId, Skip, SkipReason, SpecError, TimedKey, Trigger, params,
+    Instant, Missed, Overlap, RunId, RunState, ScheduleId, Skip, SkipReason, SpecError, TimedKey,
+    Trigger, params,
 };
 use crate::policy::LATE_MS;
 
@@ -70,6 +72,12 @@ impl Draft<'_> {
                 None => {}
             }
         }
+        let filled = self.filled_by_backfills(schedule, served, &fresh, next);
+        if filled.iter().any(|(_, _, active)| *active) {
+            // A backfill computes these very cells at the moment; after that it is this one's turn.
+            to.waiting = true;
+            return None;
+        }
         let (live, most) = (self.world.active_runs(schedule.dag), served.max_active_runs);
         let fits = live == 0 || u64::from(live) + fresh.len() as u64 <= u64::from(most);
         if !fresh.is_empty() && !fits {
@@ -92,8 +100,41 @@ impl Draft<'_> {
                 return Some(SkipReason::Params);
             }
         }
+        // What a backfill has there waits for something that may come of this fire alone.
+        for (run, open, _) in filled {
+            self.cancel_all(run, open, None, SUPERSEDED);
+        }
         to.links = known;
         None
+    }
+
+    /// What open runs of backfills have of the cells of a fire, and whether they move by themselves.
+    fn filled_by_backfills(
+        &self,
+        schedule: &Scheduled,
+        served: &Served,
+        fresh: &[&Bound],
+        next: Pending<'_>,
+    ) -> Vec<(RunId, Vec<u32>, bool)> {
+        let mut filled = Vec::new();
+        if self.world.fillings.is_empty() {
+            return filled;
+        }
+        for bound in fresh {
+            let of_dag = || {
+                let date = served.when(None).ok()?.of_fire(next.fire).biz_date;
+                let plan = served.plan(None, date).ok()?;
+                Some(plan.tasks.iter().map(|task| task.task_id).collect())
+            };
+            let tasks = bound.target.task.map(|task| vec![task]).or_else(of_dag);
+            let tasks = tasks.unwrap_or_default();
+            let open = self.world.open_cells(schedule.dag, &tasks, next.fire.at);
+            let open = open.filter(|(run, _)| {
+                run.row.backfill_id.is_some() && run.row.state == RunState::Running
+            });
+            filled.extend(open.map(|(run, open)| (run.row.id, open, run.counted)));
+        }
+        filled
     }
 
     /// A schedule is paused, or goes on. What fell into the pause is not run unless asked for.

@@ -1,6 +1,7 @@
 //! The rules: one file a kind of event, and `cascade` for what follows from each.
 
 mod across;
+mod backfill;
 mod cancel;
 mod cascade;
 mod create;
@@ -18,7 +19,7 @@ mod timers;
 
 use self::draft::Draft;
 use super::{Decision, Event, TaskRunRef, World};
-use crate::model::{Instant, RunId, State};
+use crate::model::{BackfillId, BackfillState, Instant, RunId, State};
 
 /// Why an event leads to no decision. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,9 +87,32 @@ pub enum Refusal {
         /// Where that stands.
         state: State,
     },
+    /// The backfill is not here.
+    #[error("backfill {0} is not known here")]
+    NoBackfill(BackfillId),
+    /// A backfill that has ended is neither paused nor given up.
+    #[error("backfill {id} has ended: it is {state}{}", retry_hint(*.state))]
+    BackfillOver {
+        /// Which.
+        id: BackfillId,
+        /// Its state.
+        state: BackfillState,
+    },
+    /// There is nothing of a backfill to try again.
+    #[error("backfill {0} has nothing that failed, and nothing that was not started")]
+    NothingToRetry(BackfillId),
     /// There is nothing to run again.
     #[error("run {0} has nothing that failed, timed out or was canceled")]
     NothingFailed(RunId),
+}
+
+/// What else can be done about a backfill that stands so.
+fn retry_hint(state: BackfillState) -> &'static str {
+    match state {
+        BackfillState::Success => "",
+        BackfillState::Running | BackfillState::Paused => " and is being given up",
+        _ => "\n  hint: retry runs what failed again, and makes what was not started",
+    }
 }
 
 /// Which gates there are.
@@ -134,6 +158,9 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
             let result = (result.as_ref(), result_uri.as_deref());
             draft.collect(*at, result, texts.as_deref())?;
         }
+        Event::NewBackfill(new) => draft.new_backfill(new)?,
+        Event::Fill(backfill) => draft.fill(*backfill),
+        Event::Steer { backfill, steer, grace_ms } => draft.steer(*backfill, *steer, *grace_ms)?,
         Event::Dispatch => draft.dispatch(),
         Event::Cancel { run, only, grace_ms } => draft.cancel(*run, only.as_deref(), *grace_ms)?,
         Event::Drain => draft.out.interrupting = true,

@@ -85,6 +85,14 @@ impl Draft<'_> {
         }
     }
 
+    /// A probe that nobody asked for a while is asked again.
+    pub(super) fn ask_again(&mut self, at: TaskRunRef, live: &Live) {
+        if live.rest.is_some_and(|rest| rest.until.is_none()) {
+            let rest = Some(Rest { until: Some(self.now) });
+            self.out.rests.push(Rests { at, rest, polls: live.polls });
+        }
+    }
+
     /// The process ends: nothing is asked any more until another one has the run.
     pub(super) fn lay_down(&mut self, at: TaskRunRef, live: &Live) {
         self.out.rests.push(Rests { at, rest: Some(Rest { until: None }), polls: live.polls });

@@ -1,5 +1,6 @@
 //! After the commit: those who wait are told, attempts are handed to their executor.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Driver, Message, Waiting};
@@ -49,6 +50,7 @@ impl Driver {
                 let _ = reply.send(Ok(Arc::clone(&driven.watch)));
             }
         }
+        self.tell_backfills(waiting.backfills);
         for reply in waiting.rerun.into_iter().chain(waiting.done) {
             let _ = reply.send(Ok(()));
         }
@@ -87,6 +89,19 @@ impl Driver {
         self.hand_out(jobs);
     }
 
+    /// What the upstreams returned that the run of a backfill leaves out.
+    fn results_outside(&mut self, at: TaskRunRef) -> BTreeMap<String, Input> {
+        let Some(run) = self.world.run(at.run).filter(|run| run.row.backfill_id.is_some()) else {
+            return BTreeMap::new();
+        };
+        let Some(task) = run.task(at.index) else { return BTreeMap::new() };
+        let asked = results_asked(&run.row.dag, &task.def);
+        let inputs = task.def.inputs.values().cloned();
+        let names: Vec<String> = inputs.chain(asked).collect();
+        let result = |name: String| Some((name.clone(), self.result_outside(at, &name)?));
+        names.into_iter().filter_map(result).collect()
+    }
+
     fn hand_out(&self, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
@@ -99,6 +114,7 @@ impl Driver {
     /// The job of an attempt that begins, or of one whose check is called again; none where
     /// nothing has to be called.
     fn start(&mut self, at: TaskRunRef, attempt: AttemptStart, begins: bool) -> Option<Job> {
+        let outside = self.results_outside(at);
         let (driven, run) = (self.runs.get(&at.run)?, self.world.run(at.run)?);
         let (task, planned) = (run.task(at.index)?, run.planned(at.index));
         if task.def.is_gate() {
@@ -138,7 +154,7 @@ impl Driver {
                     Kept::File(uri) => Input::File(uri),
                     Kept::Nothing => Input::Nothing,
                 },
-                None => Input::Nothing,
+                None => outside.get(upstream).cloned().unwrap_or(Input::Nothing),
             }
         };
         let inputs = task.def.inputs.iter().map(|(name, from)| (name.clone(), result_of(from)));

@@ -39,6 +39,12 @@ impl Driver {
                 }
                 None
             }
+            Message::Begin(begin) => self.begin_backfill(begin, turn, waiting, now),
+            Message::Take(take) => self.take_backfill(take, turn, waiting, now),
+            Message::LiveOf(id, reply) => {
+                let _ = reply.send(self.live_of(id));
+                None
+            }
             Message::Report(report) => {
                 let report = self.with_texts(report);
                 self.decide(&Event::AttemptEnded(report.clone()), turn, now);

@@ -40,6 +40,10 @@ impl Driver {
                     self.learn_ids(turn);
                     Event::Expand { at, list: listed(kept) }
                 }
+                Gathering::ListOf(task_run) => {
+                    self.learn_ids(turn);
+                    Event::Expand { at, list: listed(self.kept(task_run)) }
+                }
                 Gathering::Results(results) => self.collected(at, results),
             };
             self.decide(&event, turn, now);

@@ -1,23 +1,29 @@
 //! What the driver is told, by whom, and who waits for the answer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 
 use super::settle::Settled;
 use crate::engine::{NewRun, Plan, Report, RerunWhat, TaskRunRef, Word};
-use crate::model::{DagId, Instant, Missed, RequestRow, RunId, ScheduleId, Token};
+use crate::model::{
+    BackfillId, BackfillPlan, DagId, Instant, Missed, RequestRow, RunId, ScheduleId, Steer, Token,
+};
 use crate::runtime::executor::HandlerHost;
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::CachedPlan;
 use crate::runtime::stubs::StubPlan;
-use crate::runtime::watch::RunWatch;
+use crate::runtime::watch::{BackfillWatch, RunWatch};
 use crate::store::StoredRun;
 
 /// Where an answer goes.
 pub type Answer<T> = Sender<Result<T, SessionError>>;
 /// A run that was made, and how to follow it.
 pub type Made = (RunId, Arc<RunWatch>);
+
+/// A backfill, and how to follow it.
+pub type Backfilled = (BackfillId, Arc<BackfillWatch>);
 
 /// What the driver is told.
 pub enum Message {
@@ -27,6 +33,12 @@ pub enum Message {
     Adopt(Adopt),
     /// Run again what is final.
     Rerun(RunId, RerunWhat, Answer<()>),
+    /// Carry out a plan.
+    Begin(Begin),
+    /// Take up a backfill, or do something about it.
+    Take(Take),
+    /// How many attempts of a backfill are live here?
+    LiveOf(BackfillId, Sender<usize>),
     /// An attempt has ended.
     Report(Report),
     /// The check of a probe said no.
@@ -139,6 +151,34 @@ pub struct Submit {
     pub host: HandlerHost,
     /// Told the run's id when it is durable.
     pub reply: Answer<Made>,
+}
+
+/// A plan to be carried out.
+pub struct Begin {
+    /// It.
+    pub plan: Arc<BackfillPlan>,
+    /// What the runs of each of its sets are to do.
+    pub plans: Vec<Arc<Plan>>,
+    /// Who can call the handlers of each dag.
+    pub hosts: BTreeMap<String, HandlerHost>,
+    /// Who asks.
+    pub requested_by: Option<String>,
+    /// Told its id when it is durable.
+    pub reply: Answer<Backfilled>,
+}
+
+/// A backfill to be taken up, if it is not here.
+pub struct Take {
+    /// Which.
+    pub id: BackfillId,
+    /// Who can call the handlers of each dag that is not served.
+    pub hosts: BTreeMap<String, HandlerHost>,
+    /// What is to be done about it.
+    pub steer: Option<Steer>,
+    /// How long live attempts may take where they are stopped.
+    pub grace_ms: Option<i64>,
+    /// Told when it is durable.
+    pub reply: Answer<Backfilled>,
 }
 
 /// A run to be taken up.

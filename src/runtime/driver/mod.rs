@@ -6,6 +6,7 @@
 mod act;
 mod ask;
 mod cells;
+mod fill;
 mod gather;
 mod message;
 mod refused;
@@ -21,7 +22,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-pub use self::message::{Adopt, Answer, Load, Made, Message, Serve, Served, Submit};
+pub use self::message::{
+    Adopt, Answer, Backfilled, Begin, Load, Made, Message, Serve, Served, Submit, Take,
+};
 use self::refused::{Next, refuse_submits};
 pub use self::serve::{plan_of, ready};
 pub use self::settle::Settled;
@@ -36,7 +39,7 @@ use super::told::{News, Told};
 use super::turn::Turn;
 use super::watch::RunWatch;
 use crate::engine::{Event, Plan, Report, World};
-use crate::model::{Instant, RunId, ScopeLease, TaskDef};
+use crate::model::{BackfillId, Instant, RunId, ScopeLease, TaskDef, TaskId};
 use crate::store::{CommitError, Store};
 
 /// At most so many messages make one batch.
@@ -99,6 +102,10 @@ pub struct Driver {
     upstreams: cells::Upstreams,
     /// Probes that live here.
     resting: rests::Resting,
+    /// Backfills.
+    fills: BTreeMap<BackfillId, fill::Filled>,
+    /// Cells that a commit found to be open in runs of others.
+    open_elsewhere: Vec<(TaskId, Instant)>,
 }
 
 /// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
@@ -120,8 +127,12 @@ struct Waiting {
     rerun: Vec<Answer<()>>,
     /// Those who asked for something that is not of one run.
     done: Vec<Answer<()>>,
-    /// Runs that schedules made.
+    /// Runs that schedules and backfills made.
     fired: Vec<RunId>,
+    /// Those who asked for backfills, or for something to be done about one.
+    backfills: Vec<(Answer<Backfilled>, BackfillId)>,
+    /// Backfills that were begun or taken up in this turn.
+    begun: Vec<BackfillId>,
 }
 
 impl Waiting {
@@ -130,6 +141,7 @@ impl Waiting {
             && self.adopted.is_empty()
             && self.rerun.is_empty()
             && self.done.is_empty()
+            && self.backfills.is_empty()
     }
 }
 
@@ -172,6 +184,8 @@ impl Driver {
             settling: Vec::new(),
             upstreams: cells::Upstreams::default(),
             resting: rests::Resting::default(),
+            fills: BTreeMap::new(),
+            open_elsewhere: Vec::new(),
         }
     }
 
@@ -200,6 +214,7 @@ impl Driver {
         for driven in self.runs.values() {
             driven.watch.update(|status| status.lost = Some("the session was closed".into()));
         }
+        self.lose_backfills("the session was closed");
     }
 
     /// Takes what else has arrived. Where many attempts are live, more ends are on their way: a
@@ -267,9 +282,19 @@ impl Driver {
         let mut again = Vec::new();
         let mut messages = messages;
         messages.extend(self.look(now).into_iter().map(Message::Request));
-        let fires = self.world.next_schedule_due(now).is_some() || self.world.has_followers();
-        let makes =
-            |m: &Message| matches!(m, Message::Submit(_) | Message::Request(_) | Message::Serve(_));
+        let fires = self.world.next_schedule_due(now).is_some()
+            || self.world.has_followers()
+            || self.world.has_backfills();
+        let makes = |m: &Message| {
+            matches!(
+                m,
+                Message::Submit(_)
+                    | Message::Request(_)
+                    | Message::Serve(_)
+                    | Message::Begin(_)
+                    | Message::Take(_)
+            )
+        };
         if fires || messages.iter().any(makes) {
             match self.store.next_ids() {
                 Ok(next) => self.world.set_next_ids(next.run, next.task_run),
@@ -281,8 +306,16 @@ impl Driver {
                 Err(error) => return Some(refuse_submits(messages, &error)),
             }
         }
-        let begins =
-            |m: &Message| matches!(m, Message::Submit(_) | Message::Adopt(_) | Message::Serve(_));
+        let begins = |m: &Message| {
+            matches!(
+                m,
+                Message::Submit(_)
+                    | Message::Adopt(_)
+                    | Message::Serve(_)
+                    | Message::Begin(_)
+                    | Message::Take(_)
+            )
+        };
         if messages.iter().any(begins) {
             self.read_slots();
         }
@@ -296,6 +329,9 @@ impl Driver {
         self.reopen_slots(&mut turn, now);
         self.fire(&mut turn, &mut waiting, now);
         self.tick_and_gather(&mut turn, now);
+        while self.fill(&mut turn, &mut waiting, now) {
+            self.tick_and_gather(&mut turn, now);
+        }
         if self.world.has_ready(now) {
             self.decide(&Event::Dispatch, &mut turn, now);
         }
@@ -305,7 +341,7 @@ impl Driver {
             crash::at("commit.before");
             while let Err(error) = self.store.commit(&batch) {
                 doubtful |= matches!(error, CommitError::Store(_));
-                if doubtful && self.is_written(&batch) {
+                if doubtful && (self.is_written(&batch) || self.is_begun(&batch)) {
                     break;
                 }
                 let next = match self.refused(error, &mut waiting) {
@@ -334,6 +370,7 @@ impl Driver {
             told.tell(News::Stalled { at: now, why: None });
         }
         self.schedules_stand(&turn);
+        self.backfills_stand(turn.decisions());
         turn.decisions().iter().for_each(|decision| self.resting.stand(decision));
         if let Some(told) = self.told.as_ref().filter(|_| self.serves()) {
             turn.decisions().iter().for_each(|decision| told.tell_of(decision, &self.world, now));
@@ -345,13 +382,14 @@ impl Driver {
         for run in turn.kept() {
             self.let_go(run);
         }
+        self.let_go_backfills();
         None
     }
 
     /// Whether somebody counts on this process being alive. A clock that stands is its owner's, and
     /// nobody else looks.
     fn is_needed(&self) -> bool {
-        !self.clock.stands() && (!self.runs.is_empty() || self.serves())
+        !self.clock.stands() && (!self.runs.is_empty() || !self.fills.is_empty() || self.serves())
     }
 
     /// Gives a sign of life when one is due and somebody's run depends on it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossbeam_channel::RecvTimeoutError;
 
 use super::News;
-use super::message::Serve;
+use super::message::{Begin, Serve, Take};
 use super::serve::Serving;
 use super::slots::Gate;
 use super::{Driver, Message, Waiting};
@@ -43,6 +43,9 @@ fn refuse(message: Message, error: &StoreError) -> Option<Message> {
         Message::Adopt(adopt) => {
             let _ = adopt.reply.send(Err(why()));
         }
+        Message::Begin(Begin { reply, .. }) | Message::Take(Take { reply, .. }) => {
+            let _ = reply.send(Err(why()));
+        }
         Message::Rerun(_, _, reply)
         | Message::Approve(_, reply)
         | Message::Pause { reply, .. }
@@ -58,7 +61,7 @@ fn refuse(message: Message, error: &StoreError) -> Option<Message> {
 /// Tells those who ask for runs that there is no database to make them in.
 pub(super) fn refuse_submits(messages: Vec<Message>, error: &StoreError) -> Vec<Message> {
     let refuse = |message| match message {
-        Message::Submit(_) => refuse(message, error),
+        Message::Submit(_) | Message::Begin(_) => refuse(message, error),
         other => Some(other),
     };
     messages.into_iter().filter_map(refuse).collect()
@@ -79,6 +82,10 @@ impl Driver {
             // Another schedule of the target made it, or another process: it is theirs as well.
             CommitError::RunExists { run, key } => {
                 self.know_timed(*key, run);
+                self.anew(waiting)
+            }
+            CommitError::CellOpen { task, nominal_at } => {
+                self.open_elsewhere.push((task, nominal_at));
                 self.anew(waiting)
             }
             CommitError::Store(error) if waiting.is_empty() => match self.stall(&error) {
@@ -123,6 +130,7 @@ impl Driver {
         {
             self.runs.remove(run);
         }
+        self.forget_begun(waiting);
         match self.reload() {
             Ok(()) => Next::Again,
             Err(error) => {
@@ -142,6 +150,7 @@ impl Driver {
             told.tell(News::Fenced { at: self.clock.now(), why: why.to_owned() });
         }
         self.pool.lease_lost();
+        self.lose_backfills(why);
         self.runs.clear();
         self.resting.clear();
         self.serving = Serving::default();
@@ -216,6 +225,11 @@ impl Driver {
         for run in waiting.fired.drain(..) {
             self.runs.remove(&run);
         }
+        self.forget_begun(waiting);
+        waiting.begun.clear();
+        for (reply, _) in waiting.backfills.drain(..) {
+            let _ = reply.send(Err(SessionError::Store(why.to_owned())));
+        }
         for reply in waiting.rerun.drain(..).chain(waiting.done.drain(..)) {
             let _ = reply.send(Err(SessionError::Store(why.to_owned())));
         }
@@ -245,6 +259,7 @@ impl Driver {
         let interrupting = Decision { interrupting: self.closing, ..Decision::default() };
         let _ = apply(&mut self.world, &interrupting);
         self.reload_schedules()?;
+        self.reload_backfills()?;
         let runs: Vec<(RunId, Arc<Plan>)> =
             self.runs.iter().map(|(run, driven)| (*run, Arc::clone(&driven.plan))).collect();
         for (run, plan) in runs {

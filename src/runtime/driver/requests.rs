@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::{Driver, Waiting};
 use crate::engine::{self, Event, NewRun, RerunWhat, TaskRunRef, Word, decide};
-use crate::model::{Ask, DagId, Decided, Instant, RequestRow, RunId, RunState, ScheduleId};
+use crate::model::{
+    Ask, BackfillId, DagId, Decided, Instant, RequestRow, RunId, RunState, ScheduleId,
+};
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::{
     CachedPlan, NewRunRequest, indexes, indexes_in, items_of_run, new_run,
@@ -26,13 +28,24 @@ pub struct Watching {
     revisions: Revisions,
 }
 
+/// What a request has led to.
+enum Outcome {
+    /// This run, if it is about one.
+    Run(Option<RunId>),
+    /// This backfill.
+    Backfill(BackfillId),
+    /// It has to wait.
+    Later,
+}
+
 /// How often each dag was changed.
 pub type Revisions = BTreeMap<DagId, i64>;
 
 impl Driver {
     /// When to look next; none while nothing can be asked of this process.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        let asked = (self.serves() || !self.runs.is_empty()) && !self.clock.stands();
+        let asked = (self.serves() || !self.runs.is_empty() || !self.fills.is_empty())
+            && !self.clock.stands();
         asked.then(|| self.watching.next.unwrap_or(Instant(i64::MIN)))
     }
 
@@ -117,8 +130,11 @@ impl Driver {
             Err(error) => Err(SessionError::Refused(format!("not understood: {error}"))),
         };
         let decided = match decided {
-            Ok(run) => Decided { run, refused: None },
-            Err(error) => Decided { run: None, refused: Some(error.to_string()) },
+            // It is decided in the next turn.
+            Ok(Outcome::Later) => return,
+            Ok(Outcome::Run(run)) => Decided { run, ..Decided::default() },
+            Ok(Outcome::Backfill(id)) => Decided { backfill: Some(id), ..Decided::default() },
+            Err(error) => Decided { refused: Some(error.to_string()), ..Decided::default() },
         };
         turn.answer(request.id, decided);
     }
@@ -130,8 +146,34 @@ impl Driver {
         turn: &mut Turn,
         waiting: &mut Waiting,
         now: Instant,
+    ) -> Result<Outcome, SessionError> {
+        let run = match ask {
+            Ask::Backfill { plan } => {
+                let begun = self.begin_asked(*plan, request, turn, waiting, now)?;
+                return Ok(begun.map_or(Outcome::Later, Outcome::Backfill));
+            }
+            Ask::Steer { backfill, steer, grace_ms } => {
+                let none = BTreeMap::new();
+                self.take_up_backfill(backfill, &none, Some(steer), turn, waiting, now)?;
+                self.steer(backfill, Some(steer), grace_ms, turn, now)?;
+                return Ok(Outcome::Backfill(backfill));
+            }
+            ask => self.carry_out_of_run(ask, request, turn, waiting, now)?,
+        };
+        Ok(Outcome::Run(run))
+    }
+
+    fn carry_out_of_run(
+        &mut self,
+        ask: Ask,
+        request: &RequestRow,
+        turn: &mut Turn,
+        waiting: &mut Waiting,
+        now: Instant,
     ) -> Result<Option<RunId>, SessionError> {
         match ask {
+            // Not asked of this.
+            Ask::Backfill { .. } | Ask::Steer { .. } => Ok(None),
             Ask::Trigger { dag, biz_date, nominal_at, params, only, force } => {
                 let asked = NewRunRequest {
                     biz_date,

@@ -13,6 +13,7 @@ use crate::model::{
     DagId, Instant, Missed, NodeId, RunId, RunRow, RunState, ScheduleId, TaskId, TimedKey,
 };
 use crate::runtime::executor::{HandlerHost, ProcessHost};
+use crate::runtime::filling::part;
 use crate::runtime::refusal::SessionError;
 use crate::runtime::request::CachedPlan;
 use crate::runtime::told::News;
@@ -322,6 +323,7 @@ impl Driver {
     /// Takes up the open runs of the scope whose dags are served: those of a process before this
     /// one. What was live there is lost.
     fn take_up(&mut self, turn: &mut Turn, now: Instant) -> Result<(), SessionError> {
+        self.take_up_backfills()?;
         let mut runs = self.store.open_runs(self.lease.scope_id)?;
         // What is blocked goes on by itself when something outside of its run is repaired.
         let blocked: Vec<RunId> = self.store.blocked_runs(self.lease.scope_id)?;
@@ -477,6 +479,11 @@ pub fn plan_of(store: &mut dyn Store, stored: &StoredRun) -> Result<Arc<Plan>, S
             // Its runs are made; who is disabled now was not then.
             enabled: true,
         });
+    }
+    if stored.row.backfill_id.is_some()
+        && let Some(dag) = store.dag(&stored.row.dag)?
+    {
+        return Ok(Arc::new(part(&dag, tasks)?));
     }
     let plan = Plan::build(stored.row.dag_id, &stored.row.dag, tasks);
     Ok(Arc::new(plan?))

@@ -36,6 +36,7 @@ impl Data {
         check_pools(self, batch, &leases)?;
         check_limits(self, batch, &leases)?;
         self.check_answers(batch)?;
+        self.check_backfills(batch)?;
         self.check_run_moves(batch)?;
         self.check_schedules(batch)
     }
@@ -211,6 +212,7 @@ impl Data {
             }
         }
         self.write_schedules(batch);
+        self.write_backfills(batch);
         for (run, entries) in &batch.journal {
             self.journal.entry(*run).or_default().push(entries.clone());
         }

@@ -2,7 +2,9 @@
 //!
 //! Clones share one memory, so that every thread can have one, as with a file.
 
+mod backfills;
 mod commit;
+mod past;
 mod read;
 mod register;
 mod releases;
@@ -20,9 +22,10 @@ use super::{
     StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, LeaseRow, NodeId, NodeRow, Period, ReleaseAsk,
-    ReleaseRow, RequestRow, RunId, RunRow, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip,
-    TaskDef, TaskId, TaskRunId, TaskRunRow, TaskVersionId, VersionRow,
+    Ask, AttemptRow, BackfillId, BackfillRow, BackfillRunRow, DagDef, DagId, Date, Instant,
+    LeaseRow, NodeId, NodeRow, PastCell, Period, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunRow,
+    ScheduleDef, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId, TaskRunId, TaskRunRow,
+    TaskVersionId, VersionRow,
 };
 
 /// A store that is gone with its last clone.
@@ -46,6 +49,7 @@ struct Data {
     scopes: BTreeMap<ScopeId, ScopeLease>,
     scope_names: BTreeMap<String, ScopeId>,
     requests: BTreeMap<i64, RequestRow>,
+    backfills: BTreeMap<BackfillId, (BackfillRow, Vec<BackfillRunRow>)>,
     runs: BTreeMap<RunId, (RunRow, bool)>,
     task_runs: BTreeMap<TaskRunId, TaskRunRow>,
     /// Items of mapped tasks, which were made after their runs.
@@ -520,6 +524,20 @@ impl Store for MemoryStore {
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         Ok(self.lock().dependents(task))
+    }
+
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError> {
+        self.lock().past_cells(task, dates, each);
+        Ok(())
+    }
+
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError> {
+        Ok(self.lock().past_durations(task, limit))
     }
 
     fn declare(

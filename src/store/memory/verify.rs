@@ -33,6 +33,7 @@ impl Data {
         }
         self.verify_schedules(&mut findings);
         self.verify_releases(&mut findings);
+        self.verify_backfills(&mut findings);
         for id in self.runs.keys() {
             let Some(run) = self.stored_run(*id) else { continue };
             let facts = RunFacts {

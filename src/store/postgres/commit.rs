@@ -8,7 +8,7 @@ use super::client::{Connection, Result as Answer, Row, Value, params};
 use super::errors::Fault;
 use super::months::Months;
 use super::rows_out as out;
-use super::{requests, schedules, texts};
+use super::{backfills, requests, schedules, texts};
 use crate::model::{
     AttemptStart, Instant, RunId, RunRow, ScopeLease, TaskRunId, TaskRunRow, TimedKey,
 };
@@ -54,8 +54,11 @@ pub(super) fn conflict(what: Changed) -> Fault {
 
 pub(super) fn commit(conn: &Connection, batch: &Batch, months: &mut Months) -> Done {
     let sequence = check(conn, batch, months)?;
+    backfills::begin(conn, batch)?;
     write(conn, batch, sequence, months)?;
     schedules::commit(conn, batch)?;
+    backfills::fill(conn, batch)?;
+    backfills::check_cells(conn, batch)?;
     requests::answer(conn, batch)
 }
 

@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/postgres/0006_limits.sql"),
     include_str!("../migrations/postgres/0007_items.sql"),
     include_str!("../migrations/postgres/0008_polls.sql"),
+    include_str!("../migrations/postgres/0009_backfills.sql"),
 ];
 
 /// The newest schema this version knows.

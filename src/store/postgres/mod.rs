@@ -23,10 +23,14 @@ mod value;
 
 // What both dialects of SQL do by the same statements, stamped for this one: `super::client` in
 // these files is ours.
+#[path = "../sql/body/backfills.rs"]
+mod backfills;
 #[path = "../sql/body/door.rs"]
 mod door;
 #[path = "../sql/body/history.rs"]
 mod history;
+#[path = "../sql/body/past.rs"]
+mod past;
 #[path = "../sql/body/read.rs"]
 mod read;
 #[path = "../sql/body/register.rs"]
@@ -61,7 +65,7 @@ use self::migrate::Identity;
 use self::months::Months;
 use self::open::{Beginnings, Kind, connect};
 use super::texts::postgres as texts;
-use super::{Batch, StoreError};
+use super::{Batch, CommitError, StoreError};
 
 /// The store of this dialect.
 type Here = PostgresStore;
@@ -178,6 +182,13 @@ impl PostgresStore {
             (written, _) => written?,
         }
         done.ok_or_else(|| Fault::Store(StoreError::Other("nothing was written".into())))
+    }
+
+    fn change<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, CommitError> {
+        self.write(work).map_err(|fault| self.place.commit(fault))
     }
 
     /// Whether the transaction of this number was committed; asked over another connection, once

@@ -50,6 +50,7 @@ pub(super) fn runs(rows: &[&RunRow]) -> Vec<Value> {
         some(rows, |row| row.schedule_id.map(|id| id.0)),
         some(rows, |row| row.task_id.map(|id| id.0)),
         texts(rows, |row| Some(&row.variant)),
+        some(rows, |row| row.backfill_id.map(|id| id.0)),
     ]
 }
 

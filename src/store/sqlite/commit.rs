@@ -6,8 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::errors::Fault;
 use super::register_rows::some_json;
-use super::texts;
-use super::{requests, schedules};
+use super::{backfills, requests, schedules, texts};
 use crate::model::{
     AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, TaskRunId, TaskRunRow,
 };
@@ -54,6 +53,7 @@ pub(super) fn fence(conn: &Connection, lease: ScopeLease) -> Done {
 pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     fence(conn, batch.lease)?;
     rely(conn, batch)?;
+    backfills::begin(conn, batch)?;
     if !batch.created.is_empty() || !batch.items.is_empty() || !batch.starts.is_empty() {
         let mut sequence = Sequence::read(conn)?;
         if batch.expected_ids().is_some_and(|expected| expected != sequence.next()) {
@@ -70,6 +70,8 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     }
     move_runs(conn, batch)?;
     schedules::commit(conn, batch)?;
+    backfills::fill(conn, batch)?;
+    backfills::check_cells(conn, batch)?;
     requests::answer(conn, batch)?;
     let mut insert = conn.prepare_cached(texts::JOURNAL_INSERT)?;
     for (run, entries) in &batch.journal {
@@ -148,6 +150,7 @@ fn insert_run(conn: &Connection, row: &RunRow) -> rusqlite::Result<()> {
         row.schedule_id.map(|id| id.0),
         row.task_id.map(|id| id.0),
         row.variant,
+        row.backfill_id.map(|id| id.0),
     ])?;
     Ok(())
 }

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0006_limits.sql"),
     include_str!("../migrations/sqlite/0007_items.sql"),
     include_str!("../migrations/sqlite/0008_polls.sql"),
+    include_str!("../migrations/sqlite/0009_backfills.sql"),
 ];
 
 /// The newest schema this version knows.

@@ -15,10 +15,14 @@ mod upgrade;
 
 // What both dialects of SQL do by the same statements, stamped for this one: `super::client` in
 // these files is ours.
+#[path = "../sql/body/backfills.rs"]
+mod backfills;
 #[path = "../sql/body/door.rs"]
 mod door;
 #[path = "../sql/body/history.rs"]
 mod history;
+#[path = "../sql/body/past.rs"]
+mod past;
 #[path = "../sql/body/read.rs"]
 mod read;
 #[path = "../sql/body/register.rs"]
@@ -88,6 +92,13 @@ impl SqliteStore {
     }
 
     /// One write transaction, all or nothing.
+    fn change<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, crate::store::CommitError> {
+        self.write(work).map_err(|fault| self.place.commit(fault))
+    }
+
     fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         self.transaction("BEGIN IMMEDIATE", work)
     }

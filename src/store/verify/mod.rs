@@ -4,6 +4,7 @@
 //! several runs, it asks by itself.
 
 mod attempts;
+mod backfills;
 mod fold;
 mod items;
 mod run;
@@ -12,6 +13,7 @@ mod schedules;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(super) use backfills::check_backfills;
 pub(super) use schedules::{ScheduleFacts, check_schedules};
 
 use super::{RegisteredTask, StoredRun, Violation};
@@ -25,6 +27,7 @@ const RULES: &[(&str, &str)] = &[
         "U3",
         "a schedule's periods follow each other from its first to the open one, its watermark in them",
     ),
+    ("U8", "a place of a backfill has one run at most, and each of its cells is in one place"),
     ("L1", "a task run takes only the arrows of the table"),
     ("L2", "what is final moves by a rerun only, and has the time of its end"),
     ("L3", "the journal, read from its beginning, gives the row"),

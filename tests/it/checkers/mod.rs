@@ -6,6 +6,7 @@
 mod arrows;
 mod at_once;
 mod attempt_numbers;
+pub mod backfills;
 mod blocked_by;
 mod blocked_for;
 mod budget;

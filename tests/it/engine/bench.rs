@@ -434,6 +434,8 @@ pub fn gathered(world: &World) -> Option<Event> {
     };
     Some(match world.gathering(at).unwrap() {
         Gathering::List(kept) => Event::Expand { at, list: items_of(&text(kept)) },
+        // Benches have whole dags in their runs.
+        Gathering::ListOf(_) => return None,
         Gathering::Results(results) => {
             let results: Vec<String> = results.into_iter().map(text).collect();
             let result = Some(Arc::from(format!("[{}]", results.join(","))));

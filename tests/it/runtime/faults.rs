@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use mainspring::engine::check_definition;
 use mainspring::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
-    RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease, Skip, State, TaskId, TaskRunId,
-    TaskVersionId, VersionRow,
+    Ask, AttemptRow, BackfillId, BackfillPlan, DagDef, DagId, Date, Instant, NodeId, NodeRow,
+    PastCell, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease,
+    Skip, State, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
-    AttemptFilter, Batch, CommitError, DependentEdge, NextIds, RegisteredDag, RegisteredTask,
-    RunFilter, RunSummary, RunsAt, ScheduleLife, SqlStore, Store, StoreError, StoredResult,
-    StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
+    AttemptFilter, BackfillCell, BackfillStore, BackfillSummary, Batch, CommitError, DependentEdge,
+    InTheWay, NextIds, RegisteredDag, RegisteredTask, RunFilter, RunSummary, RunsAt, ScheduleLife,
+    SqlStore, Store, StoreError, StoredBackfill, StoredResult, StoredRun, StoredSchedule,
+    TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use serde_json::json;
 
@@ -49,6 +50,45 @@ struct Spoilt {
 
 fn lost() -> CommitError {
     CommitError::Store(StoreError::Other("the answer was lost on the way".into()))
+}
+
+impl BackfillStore for Spoilt {
+    fn next_backfill(&mut self) -> Result<BackfillId, StoreError> {
+        self.real.next_backfill()
+    }
+
+    fn backfill(&mut self, id: BackfillId) -> Result<Option<StoredBackfill>, StoreError> {
+        self.real.backfill(id)
+    }
+
+    fn backfills(&mut self) -> Result<Vec<BackfillSummary>, StoreError> {
+        self.real.backfills()
+    }
+
+    fn backfill_cells(&mut self, id: BackfillId) -> Result<Vec<BackfillCell>, StoreError> {
+        self.real.backfill_cells(id)
+    }
+
+    fn open_backfills(&mut self, scope: ScopeId) -> Result<Vec<BackfillId>, StoreError> {
+        self.real.open_backfills(scope)
+    }
+
+    fn held_cells(&mut self) -> Result<BTreeMap<(TaskId, Instant), BackfillId>, StoreError> {
+        self.real.held_cells()
+    }
+
+    fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError> {
+        self.real.in_the_way(plan)
+    }
+
+    fn take_over_backfill(
+        &mut self,
+        id: BackfillId,
+        from: ScopeId,
+        lease: ScopeLease,
+    ) -> Result<(), CommitError> {
+        self.real.take_over_backfill(id, from, lease)
+    }
 }
 
 impl Store for Spoilt {
@@ -87,6 +127,19 @@ impl Store for Spoilt {
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         self.real.dependents(task)
+    }
+
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError> {
+        self.real.past_cells(task, dates, each)
+    }
+
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.real.past_durations(task, limit)
     }
 
     fn declare(

@@ -178,6 +178,7 @@ pub fn fill(job: &Job, secrets: &[(&str, &str)]) -> Result<(), Box<Finished>> {
 pub struct Desk {
     pub session: Session,
     hand: Arc<AtomicI64>,
+    files: PathBuf,
 }
 
 impl Desk {
@@ -217,7 +218,7 @@ impl Desk {
         let session = Session::open_with(options, Arc::new(Closures), driving)?;
         let hiring = session.hiring();
         std::thread::Builder::new().spawn(move || work(&hiring)).unwrap();
-        Ok(Desk { session, hand })
+        Ok(Desk { session, hand, files: folder.files() })
     }
 
     /// Time passes, and everything happens that it brings.
@@ -234,10 +235,14 @@ impl Desk {
         self.session.serve(vec![("d".into(), host)]).unwrap();
     }
 
-    /// What the death of its process leaves behind: rows that say it lives, and no lock.
+    /// What the death of its process leaves behind: rows that say it lives, and files that nobody
+    /// holds a lock on.
     pub fn vanish(&self) {
-        let locks = self.session.database().with_extension("files").join("locks");
-        std::fs::remove_dir_all(locks).unwrap();
+        for entry in std::fs::read_dir(self.files.join("locks")).unwrap() {
+            let path = entry.unwrap().path();
+            std::fs::remove_file(&path).unwrap();
+            std::fs::File::create(&path).unwrap();
+        }
     }
 
     pub fn advance(&self, millis: i64) {

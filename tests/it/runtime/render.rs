@@ -194,7 +194,7 @@ fn results_are_filled_in_and_a_missing_field_fails_without_a_retry() {
 /// A secret reaches the handler; what is kept of it is a mask.
 #[test]
 fn a_secret_is_given_and_not_kept() {
-    let folder = Folder::new("secret");
+    let folder = Folder::with_file("secret");
     let desk = Desk::open(&folder);
     desk.register(json!([
         {"name": "a", "handler": "m:a", "params": {"text": "db://me:${secret:DB}@host"}},

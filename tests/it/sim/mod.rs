@@ -6,6 +6,7 @@
 mod across;
 pub mod batch;
 mod exhaust;
+mod filling;
 mod fires;
 mod fires_planted;
 pub mod lives;

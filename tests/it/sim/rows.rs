@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mainspring::engine::{Decision, Plan, World};
+use mainspring::engine::{BackfillPlace, Decision, Plan, World};
 use mainspring::model::journal::{self, Entry};
 use mainspring::model::{
-    DagId, Instant, LeaseRow, NodeId, Outcome, Progress, RunId, RunRow, ScopeId, TaskRunId,
-    TaskRunRow,
+    BackfillId, BackfillRow, DagId, Instant, LeaseRow, NodeId, Outcome, Progress, RunId, RunRow,
+    ScopeId, TaskRunId, TaskRunRow,
 };
 
 /// A run as it is stored.
@@ -29,10 +29,20 @@ impl Stored {
     }
 }
 
+/// A backfill as it is stored.
+#[derive(Clone)]
+pub struct StoredBackfill {
+    pub row: BackfillRow,
+    pub plans: Vec<Arc<Plan>>,
+    /// Run and note of each place.
+    pub places: Vec<(Option<RunId>, Option<String>)>,
+}
+
 /// The fold of all decisions.
 #[derive(Clone, Default)]
 pub struct MemoryRows {
     pub runs: BTreeMap<RunId, Stored>,
+    pub backfills: BTreeMap<BackfillId, StoredBackfill>,
     timed: BTreeSet<(DagId, Instant)>,
     /// Outcome of each attempt; none while it is open.
     pub attempts: BTreeMap<(TaskRunId, u32), Option<Outcome>>,
@@ -162,6 +172,28 @@ impl MemoryRows {
             stored.row.finished_at = to.finished_at;
             stored.cancel_requested = to.cancel_requested;
         }
+        for new in &decision.backfills {
+            let places = vec![(None, None); new.row.plan.runs.len()];
+            let (row, plans) = (new.row.clone(), new.plans.clone());
+            self.backfills.insert(new.row.id, StoredBackfill { row, plans, places });
+        }
+        for place in &decision.filled {
+            let stored = self.backfills.get_mut(&place.backfill).ok_or("no backfill")?;
+            let known = stored.places.get_mut(place.ordinal as usize).ok_or("no place")?;
+            if known.0.is_some() {
+                return Err(format!("a second run for {place:?}"));
+            }
+            *known = (place.run, place.note.clone());
+        }
+        for to in &decision.fill_moves {
+            let row = &mut self.backfills.get_mut(&to.backfill).ok_or("no backfill")?.row;
+            if row.state != to.from {
+                return Err(format!("backfill {} is {}", to.backfill, row.state));
+            }
+            row.state = to.to;
+            row.finished_at = to.finished_at;
+            row.cancel_requested = to.cancel_requested;
+        }
         for (run, entries) in entries {
             let stored = self.run(run)?;
             stored.journal.push(journal::pack(stored.row.first_task_run_id, &entries));
@@ -176,6 +208,14 @@ impl MemoryRows {
     /// The world that these rows make for a process that comes up on this node.
     pub fn world(&self, default_slots: u32, node: NodeId) -> World {
         let mut world = World::new(self.next, default_slots, node, ScopeId(1));
+        for stored in self.backfills.values() {
+            let place = |(run, note): &(Option<RunId>, Option<String>)| {
+                let state = run.map(|run| self.runs[&run].row.state);
+                BackfillPlace::of(*run, note.clone(), state)
+            };
+            let places = stored.places.iter().map(place).collect();
+            world.load_backfill(stored.row.clone(), stored.plans.clone(), places);
+        }
         for stored in self.runs.values() {
             let task_runs = stored.task_runs.values().cloned().collect();
             let leases = stored.leases.values().cloned().collect();

@@ -1,10 +1,12 @@
 //! What every store must do, stamped for each of them.
 
+mod backfills;
 mod commits;
 mod fires;
 mod guards;
 mod items;
 mod limits;
+mod past;
 mod processes;
 mod registers;
 mod releases;
@@ -49,6 +51,12 @@ macro_rules! suite {
 }
 
 suite! {
+    backfills::a_backfill_is_read_back_with_all_its_places,
+    backfills::a_place_has_one_run_at_most,
+    backfills::a_plan_is_applied_once_and_beside_no_open_one,
+    backfills::a_run_of_a_cell_that_is_open_elsewhere_is_refused,
+    backfills::a_backfill_moves_from_where_it_stands,
+    backfills::a_backfill_is_taken_over_with_its_runs,
     commits::a_run_is_read_back_as_it_was_written,
     commits::an_attempt_may_begin_where_another_one_ends,
     commits::an_attempt_may_begin_and_end_in_one_batch,
@@ -73,6 +81,7 @@ suite! {
     limits::a_pool_may_age,
     limits::a_deadline_is_noted_and_told_once,
     limits::runs_that_wait_for_time_alone_are_found,
+    past::what_became_of_cells_is_told,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
     processes::one_node_at_a_time_leads,

@@ -121,6 +121,7 @@ pub fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, nominal: i6
         first_task_run_id: TaskRunId(ids.task_run),
         task_count: dag.tasks.len() as u32,
         schedule_id: None,
+        backfill_id: None,
     };
     let task_runs = (0u32..)
         .zip(&dag.tasks)
@@ -166,6 +167,29 @@ impl<'a> Desk<'a> {
         batch.created.push(run.clone());
         self.store.commit(&batch).unwrap();
         run
+    }
+
+    /// Adds to `batch` the cancel of a task run that does not run.
+    pub fn cancel(&self, batch: &mut Batch, run: &mut CreatedRun, index: usize) {
+        let row = &mut run.task_runs[index];
+        let (before, from) = (row.progress.revision, row.progress.state);
+        let now = &mut row.progress;
+        (now.revision, now.state, now.finished_at) = (before + 1, State::Canceled, Some(at(5)));
+        batch.progressed.push(Progressed {
+            id: row.id,
+            expected_revision: before,
+            progress: now.clone(),
+        });
+        let entry = Entry::Moved {
+            task_run: row.id,
+            from,
+            to: State::Canceled,
+            attempt_no: now.attempt_no,
+            when: at(5),
+            code: None,
+        };
+        let packed = mainspring::model::journal::pack(run.row.first_task_run_id, &[entry]);
+        batch.journal.push((run.row.id, packed));
     }
 
     /// Adds to `batch` what takes a task run from PENDING to RUNNING.

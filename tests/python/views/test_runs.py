@@ -30,6 +30,16 @@ def test_runs_of_several_dates_are_a_grid_and_a_table():
     assert "2024-01-02 FAILED, run 4" in page(ms.runs(dag)._repr_html_()).titles
 
 
+def test_a_run_of_a_part_leaves_the_rest_of_its_date_as_it_was():
+    dag = ms.Dag.from_graph("shop", ["load", "tell"])
+    for day in (1, 2):
+        dag.run(f"2024-01-0{day}")
+    dag.run("2024-01-02", only=["tell"])
+    found = page(ms.runs(dag)._repr_html_())
+    assert {"2024-01-02 SUCCESS, run 2", "2024-01-02 SUCCESS, run 3"} <= set(found.titles)
+    assert "SUCCESS 4" in found.texts and not any("SKIPPED" in text for text in found.titles)
+
+
 def test_runs_of_one_date_are_a_table():
     ms.Dag.from_graph("a", ["x"]).run("2024-01-01")
     ms.Dag.from_graph("b", ["x"]).run("2024-01-02")

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::client::{OptionalExtension, params};
 use super::commit::{Sequence, fence};
 use super::{
-    Here, read, register, releases, requests, rows, schedule_rows, schedules, scopes, texts,
+    Here, past, read, register, releases, requests, rows, schedule_rows, schedules, scopes, texts,
     upstreams, verify,
 };
 use crate::model::{
-    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, ReleaseAsk, ReleaseRow,
-    RequestRow, RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskId, TaskRunId, TaskVersionId,
-    VersionRow,
+    Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, ReleaseAsk,
+    ReleaseRow, RequestRow, RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskId, TaskRunId,
+    TaskVersionId, VersionRow,
 };
 use crate::store::{
     AttemptFilter, Batch, Changed, CommitError, DependentEdge, NextIds, RegisteredDag,
@@ -308,6 +308,19 @@ impl Store for Here {
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         self.read(|conn| upstreams::dependents(conn, task))
+    }
+
+    fn past_cells(
+        &mut self,
+        task: TaskId,
+        dates: (Date, Date),
+        each: &mut dyn FnMut(PastCell),
+    ) -> Result<(), StoreError> {
+        self.read(|conn| past::cells(conn, task, dates, each))
+    }
+
+    fn past_durations(&mut self, task: TaskId, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.read(|conn| past::durations(conn, task, limit))
     }
 
     fn declare(

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::client::{self, Result, Row};
 
 use crate::model::{
-    AttemptRecord, AttemptRow, AttemptStart, DagId, Date, Instant, LeaseRow, NodeId, NodeRow,
-    Progress, RunId, RunRow, ScheduleId, ScopeId, TaskId, TaskRunId, TaskRunRow, TaskVersionId,
-    Token,
+    AttemptRecord, AttemptRow, AttemptStart, BackfillId, DagId, Date, Instant, LeaseRow, NodeId,
+    NodeRow, Progress, RunId, RunRow, ScheduleId, ScopeId, TaskId, TaskRunId, TaskRunRow,
+    TaskVersionId, Token,
 };
 
 /// A word of an enum, or a date. One that is not known is an error value: a newer version may
@@ -73,6 +73,7 @@ pub(super) fn run(row: &Row<'_>) -> Result<(RunRow, bool)> {
         first_task_run_id: TaskRunId(row.get(17)?),
         task_count: row.get(18)?,
         schedule_id: row.get::<_, Option<i64>>(19)?.map(ScheduleId),
+        backfill_id: row.get::<_, Option<i64>>(23)?.map(BackfillId),
         task_id: row.get::<_, Option<i64>>(21)?.map(TaskId),
         variant: row.get(22)?,
     };

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::client::{self, Connection};
 
 use super::errors::Fault;
-use super::read;
-use super::texts;
+use super::{backfills, read, texts};
 use crate::model::{Instant, RunId, ScheduleId, TaskVersionId};
-use crate::store::verify::{Findings, RunFacts, ScheduleFacts, check_run, check_schedules};
+use crate::store::verify::{
+    Findings, RunFacts, ScheduleFacts, check_backfills, check_run, check_schedules,
+};
 use crate::store::{AttemptFilter, RegisteredTask, Violation};
 
 pub(super) fn verify(conn: &Connection) -> Result<Vec<Violation>, Fault> {
@@ -17,6 +18,8 @@ pub(super) fn verify(conn: &Connection) -> Result<Vec<Violation>, Fault> {
     client::whole(conn, &mut findings)?;
     several_runs(conn, &mut findings)?;
     schedules(conn, &mut findings)?;
+    let (all, made) = backfills::all(conn)?;
+    check_backfills(&all, &made, &mut findings);
     let mut known: BTreeMap<TaskVersionId, Arc<RegisteredTask>> = BTreeMap::new();
     let mut select = conn.prepare_cached(texts::VERIFY_RUNS)?;
     let ids: Vec<i64> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -1,7 +1,7 @@
 INSERT INTO run (
     id, dag_id, nominal_at, biz_date, interval_start, interval_end, timezone, "trigger", timed,
     interactive, requested_by, params, state, created_at, finished_at, scope_id,
-    first_task_run_id, task_count, schedule_id, task_id, variant
+    first_task_run_id, task_count, schedule_id, task_id, variant, backfill_id
 )
 SELECT *
 FROM unnest(
@@ -10,5 +10,5 @@ FROM unnest(
     CAST($9 AS BIGINT[]), CAST($10 AS BIGINT[]), CAST($11 AS TEXT[]), CAST($12 AS TEXT[]),
     CAST($13 AS TEXT[]), CAST($14 AS BIGINT[]), CAST($15 AS BIGINT[]), CAST($16 AS BIGINT[]),
     CAST($17 AS BIGINT[]), CAST($18 AS BIGINT[]), CAST($19 AS BIGINT[]), CAST($20 AS BIGINT[]),
-    CAST($21 AS TEXT[])
+    CAST($21 AS TEXT[]), CAST($22 AS BIGINT[])
 )

@@ -1,0 +1,1 @@
+SELECT id FROM backfill WHERE hash = $1 ORDER BY id DESC LIMIT 1
