@@ -11,12 +11,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mainspring::store::{PostgresOptions, PostgresStore};
 
+/// Where certificates are; they are worth nothing outside of the tests.
+pub const CERTIFICATES: &str = "tests/it/store/postgres/certificates";
+
 /// Who may run a server where we are root.
 const NOBODY: u32 = 65_534;
 
 pub struct Server {
     folder: PathBuf,
     bin: PathBuf,
+    /// On this machine's own address, where it speaks TLS.
+    port: u16,
     /// Whoever holds its input keeps the server up.
     _keeper: Child,
 }
@@ -68,19 +73,39 @@ impl Server {
             .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
             .arg(&data));
         // One user needs a password; all others are believed.
-        let rules = "local all locked scram-sha-256\nlocal all all trust\n";
+        let rules = "local all locked scram-sha-256\nlocal all all trust\n\
+                     hostssl all all 127.0.0.1/32 trust\n";
         std::fs::write(data.join("pg_hba.conf"), rules).unwrap();
-        let mut server = Server { _keeper: Self::keep(&bin, &folder, &data), folder, bin };
+        Self::certify(&data);
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let keeper = Self::keep(&bin, &folder, &data, port);
+        let mut server = Server { _keeper: keeper, folder, bin, port };
         server.wait();
         server.psql("postgres", "CREATE DATABASE test");
         server.psql("postgres", "CREATE USER locked PASSWORD 'open+sesame'");
         server
     }
 
+    /// The certificate of a server called localhost, signed by an authority of the tests' own.
+    fn certify(data: &Path) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(CERTIFICATES);
+        for name in ["server.pem", "server.key"] {
+            let to = data.join(name);
+            std::fs::copy(from.join(name), &to).unwrap();
+            std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o600)).unwrap();
+            if is_root() {
+                std::os::unix::fs::chown(&to, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+    }
+
     /// A shell that runs the server until nobody holds its input any more, and cleans up then.
-    fn keep(bin: &Path, folder: &Path, data: &Path) -> Child {
+    fn keep(bin: &Path, folder: &Path, data: &Path, port: u16) -> Child {
         let script = format!(
-            "'{bin}/postgres' -D '{data}' -F -k '{folder}' -c listen_addresses= -c port=5432 \
+            "'{bin}/postgres' -D '{data}' -F -k '{folder}' -c listen_addresses=127.0.0.1 \
+             -c port={port} -c ssl=on -c ssl_cert_file=server.pem -c ssl_key_file=server.key \
              -c full_page_writes=off -c max_connections=300 -c shared_buffers=64MB \
              -c max_locks_per_transaction=1024 -c autovacuum=off >'{folder}/log' 2>&1 & server=$!\n\
              cat >/dev/null\n\
@@ -102,7 +127,7 @@ impl Server {
     fn wait(&mut self) {
         for _ in 0..600 {
             let mut ready = program(&self.bin, "pg_isready");
-            ready.arg("-q").arg("-h").arg(&self.folder);
+            ready.arg("-q").arg("-h").arg(&self.folder).args(["-p", &self.port.to_string()]);
             if ready.status().unwrap().success() {
                 return;
             }
@@ -119,6 +144,7 @@ impl Server {
             .arg(database)
             .arg("-h")
             .arg(&self.folder)
+            .args(["-p", &self.port.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -132,7 +158,7 @@ impl Server {
 
     /// The socket that it listens on.
     pub fn socket(&self) -> PathBuf {
-        self.folder.join(".s.PGSQL.5432")
+        self.folder.join(format!(".s.PGSQL.{}", self.port))
     }
 
     /// The URL of a schema in the database of the tests, as the superuser.
@@ -142,7 +168,13 @@ impl Server {
 
     /// The URL of a database for a user.
     pub fn place(&self, database: &str, user: &str) -> String {
-        format!("postgresql:///{database}?host={}&user={user}", self.folder.display())
+        let (folder, port) = (self.folder.display(), self.port);
+        format!("postgresql:///{database}?host={folder}&port={port}&user={user}")
+    }
+
+    /// Host and port where it speaks TLS and nothing else; its certificate says `localhost`.
+    pub fn address(&self, host: &str) -> String {
+        format!("postgresql://postgres@{host}:{}/test?hostaddr=127.0.0.1", self.port)
     }
 }
 

@@ -6,3 +6,4 @@ mod opening;
 mod pairs;
 mod proxy;
 mod texts;
+mod tls;
