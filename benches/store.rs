@@ -32,6 +32,7 @@ fn task(dag: &str, number: usize) -> TaskDef {
     let upstream = number.checked_sub(WIDTH).map(|up| format!("{dag}.step_{up:04}"));
     TaskDef {
         poll_ms: None,
+        fingerprint: None,
         produces: Vec::new(),
         name: format!("step_{number:04}"),
         kind: "python".into(),

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 STATES = ("RUNNING", "PAUSED", "SUCCESS", "FAILED", "CANCELED", "INTERRUPTED")
 FINAL = ("SUCCESS", "FAILED", "CANCELED")
+UNCHANGED = "UNCHANGED"
+"""The code of what a reprocess left as it was; it is shown as a state."""
+
 HEAD = ("backfill", "dag", "from", "to", "state", "runs", "by", "applied")
 
 GRACE = 0.8
@@ -180,6 +183,8 @@ class Backfill:
             for task in tasks:
                 state, code = made.get(ordinal, {}).get(plan["tasks"][task]["task_id"],
                                                         (missing, None))
+                if code == UNCHANGED and state == "SKIPPED":
+                    state = UNCHANGED
                 cells.append((names[task], when, state, code))
         return cells
 

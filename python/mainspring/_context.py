@@ -109,6 +109,38 @@ class Context:
     def dedup_key(self) -> "str | None":
         return self._core.dedup_key
 
+    def fingerprint(self, value: "str | int | bytes") -> None:
+        """Say what the output of this attempt can be told by, if it succeeds.
+
+        Where a reprocess computes the task again and the fingerprint is that of the success before,
+        what depends on it is left as it is. The last one that is said counts.
+
+        Parameters
+        ----------
+        value : str, int or bytes
+            Such as a checksum, an ETag, or a number of rows; see ``fingerprint=`` of
+            :func:`mainspring.task`.
+
+        Raises
+        ------
+        Fail
+            With the code FINGERPRINT, for a value of another type and for an empty one.
+
+        Examples
+        --------
+        >>> import mainspring as ms
+        >>> with ms.Dag("loads") as dag:
+        ...     @ms.task
+        ...     def load() -> None:
+        ...         ms.context().fingerprint("2 files, crc 1f2e")
+        >>> with ms.testing.isolated():
+        ...     dag.run("2013-01-15")["load"].fingerprint
+        '2 files, crc 1f2e'
+        """
+        from mainspring._fingerprint import text_of
+
+        self._core.say_fingerprint(text_of(value))
+
     @property
     def logger(self) -> "Logger":
         if self._logger is None:

@@ -199,7 +199,7 @@ class Definition:
         """Return task name to (callable, is it a coroutine function, converters of values)."""
         if self._handlers is None:
             self._handlers = {
-                node.name: (node.task.fn, node.task.signature.is_async,
+                node.name: (node.task._handler(), node.task.signature.is_async,
                             _converters(node) or None)
                 for node in self.nodes() if not node.task.is_noop
             }

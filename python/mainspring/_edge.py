@@ -144,6 +144,10 @@ class Dependency:
             # Days are what a plain number counts.
             found.pop("unit", None)
             found.update({"unit": unit} if unit != "day" else {})
+        wait = found.get("wait_up_to")
+        if wait is not None and hasattr(wait, "total_seconds"):
+            del found["wait_up_to"]
+            found["wait_up_to_ms"] = round(wait.total_seconds() * 1000)
         window = found.get("window")
         if window is not None:
             first, last = window if len(window) == 2 else (None, None)
@@ -197,6 +201,7 @@ def dep(
     pattern: str | None = None,
     match_on: str | None = None,
     on_skip: str | None = None,
+    wait_up_to: str | timedelta | None = None,
     allow_future: bool = False,
 ) -> Dependency:
     """Wait for another period, another dag, or another end than success.
@@ -227,6 +232,9 @@ def dep(
         the first mebibyte of it.
     on_skip : {"satisfied", "skip", "block"}, optional
         What a skipped upstream means here; see :doc:`/dependencies` for the rule without it.
+    wait_up_to : str or timedelta, optional
+        How long a COMPLETED edge waits, counted from when the run was made (from its nominal time,
+        where that is later). After that it holds without its upstream.
     allow_future : bool, optional
         Allow a later period.
 
@@ -248,7 +256,7 @@ def dep(
     return Dependency(upstream, {
         "kind": kind, "offset": offset, "window": window, "unit": unit, "which": which,
         "pattern": pattern, "match_on": match_on, "on_skip": on_skip,
-        "allow_future": allow_future,
+        "wait_up_to": wait_up_to, "allow_future": allow_future,
     })
 
 

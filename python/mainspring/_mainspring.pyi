@@ -83,6 +83,7 @@ class TaskRunDict(TypedDict):
     overdue_at: int | None  # when it was seen to be open beyond its deadline
     blocked_until: int | None
     has_result: bool
+    fingerprint: str | None
 
 class AttemptDict(TypedDict):
     """An attempt as the store has it."""
@@ -144,6 +145,8 @@ class Context:
     def dedup_key(self) -> str | None: ...
     def write(self, text: str, stream: str) -> None:
         """Append output to the attempt's log; `stream` is "out" or "err"."""
+    def say_fingerprint(self, text: str) -> None:
+        """Say what the output of the attempt can be told by."""
 
 @final
 class Call:

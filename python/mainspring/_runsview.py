@@ -27,6 +27,9 @@ MOST_DAGS = 6
 NOT_SELECTED = "NOT_SELECTED"
 """The code of a task that whoever asked for the run left out."""
 
+UNCHANGED = "UNCHANGED"
+"""The code of a task that a reprocess left as it was; it is shown as a state."""
+
 STATES = """
 SELECT task_run.run_id AS run_id, task.key AS task, task_run.state AS state, task_run.code AS code
 FROM task_run
@@ -75,8 +78,9 @@ def _grid(reader: "Any", found: "Mapping[int, str]") -> "list[str]":
         # A cell is as its newest task run: a later run of a part leaves the others as they are.
         if row["code"] == NOT_SELECTED and (row["task"], column) in states:
             continue
-        states[row["task"], column] = (row["state"],
-                                       f"{column} {row['state']}, run {row['run_id']}")
+        left = row["state"] == "SKIPPED" and row["code"] == UNCHANGED
+        state = UNCHANGED if left else row["state"]
+        states[row["task"], column] = (state, f"{column} {state}, run {row['run_id']}")
     labels = [column[:10] if one_a_day else column for column in columns]
     return grid_body(shape(list(names), labels, states, most_rows=MOST_ROWS,
                            most_columns=MOST_COLUMNS))

@@ -128,6 +128,8 @@ def policy(options: "Mapping[str, Any]") -> "dict[str, Any]":
             found[name] = value._core.definition()
         elif name == "retry_on":
             found[name] = [_code(each) for each in several(value)]
+        elif name == "fingerprint":
+            found[name] = "callable" if callable(value) else value
         elif name == "limits":
             found[name] = dict(value) if hasattr(value, "keys") else several(value)
         elif name in _AS_THEY_ARE or name in DURATIONS:

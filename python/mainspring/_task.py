@@ -31,7 +31,7 @@ OPTIONS = frozenset((
     "retry_jitter", "retry_on", "priority", "preemptible", "idempotent", "dedup_key", "pool",
     "slots", "max_active", "limits", "on_deadline", "owner", "labels", "category", "resource",
     "resource_key", "produces", "params", "config", "depends_on", "version", "doc", "ext",
-    "schedule", "shards", "not_before", "run_on", "run_on_biz_date",
+    "schedule", "shards", "not_before", "run_on", "run_on_biz_date", "fingerprint",
 ))
 
 
@@ -94,6 +94,15 @@ class Task(Edges, Generic[P, R]):
         if self._signature is None:
             self._signature = read_signature(self.fn, self._local_names)
         return self._signature
+
+    def _handler(self) -> "Callable[..., Any]":
+        """Return what is called in a run: the function, which says its fingerprint besides."""
+        of = self.options.get("fingerprint")
+        if not callable(of):
+            return self.fn
+        from mainspring._fingerprint import declaring
+
+        return declaring(self.fn, of, self.signature.is_async)
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -257,6 +266,7 @@ def task(  # noqa: F811
     not_before: str | time | None = None,
     run_on: str | Calendar | None = None,
     run_on_biz_date: bool | None = None,
+    fingerprint: str | Callable[[Any], str | int | bytes] | None = None,
     type: str | None = None,
     version: int | None = None,
     doc: str | None = None,
@@ -302,6 +312,7 @@ def task(  # noqa: F811
     not_before: str | time | None = None,
     run_on: str | Calendar | None = None,
     run_on_biz_date: bool | None = None,
+    fingerprint: str | Callable[[Any], str | int | bytes] | None = None,
     type: str | None = None,
     version: int | None = None,
     doc: str | None = None,
@@ -393,6 +404,11 @@ def task(  # noqa: F811
         runs it all the same.
     run_on_biz_date : bool, optional
         Whether the business date is compared instead.
+    fingerprint : "result" or callable, optional
+        What its output can be told by: the hash of its result, or what a function gives that is
+        called with the result, where the handler ran and right after it. Text, a whole number or
+        bytes; kept with the task run. Where a reprocess computes the task again and it comes out
+        the same, what depends on it is left as it is. ``ctx.fingerprint()`` says it from within.
     type, version : optional
         What runs (``python`` here), and the version number if you keep it yourself.
 

@@ -144,6 +144,8 @@ class TaskRun:
         PENDING, READY, RUNNING, RETRY_WAIT, BLOCKED, SUCCESS, FAILED, TIMEOUT, CANCELED, SKIPPED.
     result : object
         What it returned, as it was stored.
+    fingerprint : str or None
+        What its output can be told by, where it says so and has succeeded.
     exception : BaseException or None
         The author's own exception object, if it failed in this process.
     error : str or None
@@ -272,6 +274,10 @@ class TaskRun:
                 + (f" ({clip(why, 200)})" if why else "")
             )
         return self._run.result_of(self._row["id"])
+
+    @property
+    def fingerprint(self) -> "str | None":
+        return self._row["fingerprint"]
 
     @property
     def exception(self) -> "BaseException | None":

@@ -2,8 +2,9 @@
 
 use super::cell::{Absence, CellAt, CellKey, Why};
 use super::edges::{Verdict, skip_codes};
+use super::patience::until;
 use super::plan::DATA;
-use super::{Run, World};
+use super::{Across, Run, World};
 use crate::model::{ASSET, Instant, State};
 
 /// So many runs of other dags are named; the rest is counted.
@@ -12,7 +13,8 @@ const NAMED: usize = 8;
 /// What the edges of a task run to other runs say: first what does not let it go, then what holds
 /// because there is nothing to wait for.
 pub(super) fn said(world: &World, run: &Run, index: u32, now: Instant) -> Vec<String> {
-    let edges = run.plan.across(index).iter();
+    let is_over = |edge: &&Across| until(&run.row, &edge.rule).is_some_and(|at| at <= now);
+    let edges = run.plan.across(index).iter().filter(|edge| !is_over(edge));
     let mut all: Vec<_> = edges.flat_map(|edge| world.cells.whys(edge, run)).collect();
     all.retain(|(_, verdict, why)| {
         let is_assumed = matches!(why, Why::Absent(_)) && *verdict == Verdict::Holds;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::cell::{CellKey, Known};
 use super::edges::Texts;
+use super::patience::EdgeAt;
 use crate::model::{
     AttemptEnd, AttemptStart, BackfillId, BackfillRow, BackfillState, Instant, Progress, RunId,
     RunRow, RunState, ScheduleId, Skip, SkipReason, State, StopReason, TaskRunId, Token,
@@ -69,6 +70,8 @@ pub struct Decision {
     pub halts: Vec<(BackfillId, bool)>,
     /// What was read of runs that edges of other runs look at. Not stored.
     pub cells: Vec<(CellKey, Known)>,
+    /// Edges that are waited for no longer. No row says so: whoever reads the run finds it again.
+    pub waited: Vec<(TaskRunRef, EdgeAt)>,
     /// Output in files of attempts that end, where an edge looks at that. Not stored.
     pub texts: Vec<(TaskRunRef, Texts)>,
     /// From now on nothing starts here: an orderly shutdown. Not stored.

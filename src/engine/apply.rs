@@ -10,8 +10,8 @@ use super::items::Place;
 use super::queue::{claims_of, fits};
 use super::run::{Live, Run, TaskRun};
 use super::{
-    CreateRun, Decision, End, FillMove, FillPlace, LeaseStop, Move, NewFilling, NewItems, Overdue,
-    Rests, RunMove, ScheduleMove, Start, TaskRunRef, World,
+    CreateRun, Decision, EdgeAt, End, FillMove, FillPlace, LeaseStop, Move, NewFilling, NewItems,
+    Overdue, Rests, RunMove, ScheduleMove, Start, TaskRunRef, World,
 };
 use crate::model::{BackfillId, Progress, RunId, RunState, ScheduleId, State};
 
@@ -100,6 +100,9 @@ pub fn apply(world: &mut World, decision: &Decision) -> Result<(), Broken> {
     for (at, texts) in &decision.texts {
         world.change(*at, |task_run| task_run.texts = Some(Box::new(texts.clone())));
     }
+    for (at, edge) in &decision.waited {
+        world.wait_no_longer(*at, *edge);
+    }
     for items in &decision.items {
         world.make_items(items)?;
     }
@@ -184,6 +187,7 @@ impl World {
                 live: None,
                 counts: Default::default(),
                 votes: Vec::new(),
+                patience: None,
                 texts: None,
             });
             run.count_item(first + nth);
@@ -223,13 +227,15 @@ impl World {
         if to.state == State::Running && counts.unmet > 0 {
             return Err(rule(at, "an attempt starts only when every edge holds"));
         }
-        let before = task_run.clone();
-        self.change(at, |task_run| task_run.progress = to.clone());
-        match before.place {
-            Place::Item { of, .. } => {
-                self.count(TaskRunRef { run: at.run, index: of }, &before.progress, to);
-            }
-            _ => self.spread(at, &before, to),
+        let of = match task_run.place {
+            Place::Item { of, .. } => Some(TaskRunRef { run: at.run, index: of }),
+            _ => None,
+        };
+        let before = self.change(at, |it| std::mem::replace(&mut it.progress, to.clone()));
+        match (of, before) {
+            (Some(of), Some(before)) => self.count(of, &before, to),
+            (None, Some(before)) => self.spread(at, &before, to),
+            (_, None) => {}
         }
         Ok(())
     }
@@ -247,21 +253,28 @@ impl World {
     }
 
     /// Tells the dependents of a task run that it has moved.
-    fn spread(&mut self, at: TaskRunRef, before: &TaskRun, to: &Progress) {
+    fn spread(&mut self, at: TaskRunRef, before: &Progress, to: &Progress) {
         let Some(run) = self.runs.get_mut(&at.run) else { return };
-        run.tally.change(before.progress.state, to.state);
+        run.tally.change(before.state, to.state);
         let plan = run.plan.clone();
         let when = (run.row.biz_date, run.row.nominal_at);
-        let texts = before.texts.as_deref();
+        // An edge inside the run looks at files of what it had before and has now alike.
+        let texts = run.get(at.index).and_then(|task_run| task_run.texts.clone());
+        let texts = texts.as_deref();
         for (index, rule) in plan.downstream(at.index) {
-            let from = edge_verdict(rule, before.standing());
-            let after = edge_verdict(rule, Standing::of(to, texts));
+            let over = rule.wait_up_to_ms.is_some()
+                && self
+                    .runs
+                    .get(&at.run)
+                    .is_some_and(|run| run.is_over(index, EdgeAt::Here(at.index)));
+            let from = edge_verdict(rule, Standing::of(before, texts)).without(over);
+            let after = edge_verdict(rule, Standing::of(to, texts)).without(over);
             if from != after {
                 let at = TaskRunRef { run: at.run, index };
                 self.change(at, |task_run| task_run.counts.change(rule.kind, from, after));
             }
         }
-        if self.cells.cells.is_empty() {
+        if !plan.names_of(at.index).iter().any(|name| self.cells.watched(name).is_some()) {
             return;
         }
         let seen = self.task_run(at).and_then(|task_run| found(at.run, task_run));

@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::TaskRunRef;
 use super::edges::{Standing, Texts, Verdict, edge_verdict, skip_codes};
 use super::plan::Across;
-use super::run::{Run, TaskRun};
-use super::{Plan, TaskRunRef};
+use super::run::TaskRun;
 use crate::calendar::dates::add_months;
 use crate::model::{Date, Instant, OffsetUnit, Progress, RunId, State, TaskId, TaskRunId, Which};
 
@@ -29,7 +29,7 @@ pub struct CellKey {
 pub(super) struct Looking {
     pub biz_date: Date,
     pub nominal_at: Instant,
-    /// Whether the run was made because its upstream had ended.
+    /// Whether the run is of the instant of the upstream that its dag follows.
     pub follows: bool,
 }
 
@@ -102,6 +102,8 @@ pub struct Found {
     pub state: State,
     /// Its code.
     pub code: Option<String>,
+    /// Whether its output is that of the success before, as it has found itself.
+    pub unchanged: bool,
     /// What it is BLOCKED by.
     pub blocked_by: Option<TaskRunId>,
     /// Its result, if it is in its row.
@@ -134,16 +136,6 @@ pub(super) struct Cell {
     pub watchers: BTreeSet<(TaskRunRef, u32)>,
 }
 
-/// All cells of a world.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cells {
-    pub(super) cells: BTreeMap<CellKey, Cell>,
-    /// Those that were not read yet.
-    pub(super) unread: BTreeSet<CellKey>,
-    /// Cells whose fires may be of several dates, by those fires.
-    pub(super) fires: BTreeSet<(Arc<str>, Instant, CellKey)>,
-}
-
 /// How many runs say what to an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Votes {
@@ -154,6 +146,8 @@ pub struct Votes {
     pub(super) passed: u32,
     /// Cells that were not read yet.
     pub(super) unread: u32,
+    /// Whether the edge is waited for no longer.
+    pub(super) over: bool,
 }
 
 impl Votes {
@@ -181,16 +175,17 @@ impl Votes {
         self.unread = self.unread + to.unread - from.unread;
     }
 
-    /// What they come to: all have to hold.
+    /// What they come to: all have to hold, as long as the edge is waited for.
     pub fn verdict(&self) -> Verdict {
-        match () {
+        let said = match () {
             () if self.unread > 0 => Verdict::Waits,
             () if self.skips > 0 => Verdict::Skip,
             () if self.broken > 0 => Verdict::Broken,
             () if self.waits > 0 => Verdict::Waits,
             () if self.passed > 0 && self.holds == 0 => Verdict::Passed,
             () => Verdict::Holds,
-        }
+        };
+        said.without(self.over)
     }
 }
 
@@ -211,6 +206,7 @@ impl Found {
             task_run,
             state: progress.state,
             code: progress.code.clone(),
+            unchanged: progress.unchanged,
             blocked_by: progress.blocked_by,
             result: progress.result.clone(),
             texts: texts.cloned().map(Box::new),
@@ -315,7 +311,7 @@ impl Known {
     }
 
     /// What this cell says to an edge.
-    fn votes(&self, edge: &Across) -> Votes {
+    pub(super) fn votes(&self, edge: &Across) -> Votes {
         let mut votes = Votes::default();
         self.verdicts(edge).iter().for_each(|(verdict, _)| votes.add(*verdict));
         votes
@@ -382,122 +378,6 @@ impl Across {
             (self.from..=self.to).map(|offset| key(cell(offset))).collect();
         // Two months back from the 30th and the 31st is one day.
         keys.dedup();
-        keys
-    }
-}
-
-impl Cells {
-    /// What the cells that are known say to each edge of a task to other runs.
-    pub(super) fn votes(&self, run: &Run, index: u32) -> Vec<Votes> {
-        let edges = run.plan.across(index).iter();
-        edges.map(|edge| self.votes_of(edge, run)).collect()
-    }
-
-    fn votes_of(&self, edge: &Across, run: &Run) -> Votes {
-        let mut votes = Votes::default();
-        for key in edge.cells(run.period()) {
-            match self.known(&key) {
-                Some(known) => votes.change(Votes::default(), known.votes(edge)),
-                None => votes.unread += 1,
-            }
-        }
-        votes
-    }
-
-    /// What a cell says to an edge; that it waits, where it was not read.
-    pub(super) fn cell_votes(known: Option<&Known>, edge: &Across) -> Votes {
-        known.map_or(Votes { unread: 1, ..Votes::default() }, |known| known.votes(edge))
-    }
-
-    pub(super) fn known(&self, key: &CellKey) -> Option<&Known> {
-        self.cells.get(key)?.known.as_ref()
-    }
-
-    /// Why an edge does not hold: the verdicts of its runs that do not let go, up to so many.
-    pub(super) fn whys<'c>(&'c self, edge: &Across, run: &Run) -> Vec<(CellKey, Verdict, Why<'c>)> {
-        let mut whys = Vec::new();
-        for key in edge.cells(run.period()) {
-            match self.known(&key) {
-                None => whys.push((key, Verdict::Waits, Why::Unread)),
-                Some(known) => whys.extend(
-                    (known.verdicts(edge).into_iter())
-                        .map(|(verdict, why)| (key.clone(), verdict, why)),
-                ),
-            }
-        }
-        whys
-    }
-
-    /// The edges of a task run look at their cells from now on.
-    pub(super) fn watch(&mut self, at: TaskRunRef, plan: &Plan, when: Looking) {
-        for (edge, number) in plan.across(at.index).iter().zip(0..) {
-            for key in edge.cells(when) {
-                let cell = self.cells.entry(key.clone()).or_default();
-                cell.watchers.insert((at, number));
-                if cell.known.is_none() {
-                    self.unread.insert(key);
-                }
-            }
-        }
-    }
-
-    /// They look no more. A cell that nobody looks at is forgotten.
-    pub(super) fn unwatch(&mut self, at: TaskRunRef, plan: &Plan, when: Looking) {
-        for (edge, number) in plan.across(at.index).iter().zip(0..) {
-            for key in edge.cells(when) {
-                let Some(cell) = self.cells.get_mut(&key) else { continue };
-                cell.watchers.remove(&(at, number));
-                if cell.watchers.is_empty() {
-                    self.index(&key, false);
-                    self.cells.remove(&key);
-                    self.unread.remove(&key);
-                }
-            }
-        }
-    }
-
-    /// What a cell is, as it was read.
-    pub(super) fn set(&mut self, key: &CellKey, known: Known) {
-        if !self.cells.contains_key(key) {
-            return;
-        }
-        self.index(key, false);
-        if let Some(cell) = self.cells.get_mut(key) {
-            cell.known = Some(known);
-        }
-        self.index(key, true);
-        self.unread.remove(key);
-    }
-
-    fn index(&mut self, key: &CellKey, to: bool) {
-        if let CellAt::Date(_) | CellAt::Instant(_) = key.at {
-            return;
-        }
-        let Some(known) = self.cells.get(key).and_then(|cell| cell.known.as_ref()) else { return };
-        for at in known.expected.keys() {
-            let entry = (Arc::clone(&key.upstream), *at, key.clone());
-            if to {
-                self.fires.insert(entry);
-            } else {
-                self.fires.remove(&entry);
-            }
-        }
-    }
-
-    /// The cells in which a run of an upstream is.
-    pub(super) fn of(&self, upstream: &Arc<str>, biz_date: Date, at: Instant) -> Vec<CellKey> {
-        let key = |at| CellKey { upstream: Arc::clone(upstream), at };
-        let least = key(CellAt::Date(Date::MIN));
-        let fires = self.fires.range((Arc::clone(upstream), at, least)..);
-        let fires = fires.take_while(|(up, then, _)| up == upstream && *then == at);
-        let mut keys: Vec<CellKey> = fires.map(|(_, _, key)| key.clone()).collect();
-        let dates = [CellAt::Date(biz_date), CellAt::Week(biz_date), CellAt::Month(biz_date)];
-        for at in dates.into_iter().chain([CellAt::Instant(at)]) {
-            let key = key(at);
-            if self.cells.contains_key(&key) && !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
         keys
     }
 }

@@ -15,6 +15,9 @@ pub mod skip_codes {
     pub const RUN_ON: &str = "RUN_ON";
     /// The output of an upstream does not match.
     pub const NO_MATCH: &str = "NO_MATCH";
+    /// A reprocess left it as it was: what it depends on came out unchanged. To its dependents it is
+    /// the success before.
+    pub const UNCHANGED: &str = "UNCHANGED";
     /// All its upstreams were skipped by a condition.
     pub const UPSTREAM_SKIPPED: &str = "UPSTREAM_SKIPPED";
 }
@@ -39,6 +42,11 @@ impl Verdict {
     pub const fn lets_go(self) -> bool {
         matches!(self, Verdict::Holds | Verdict::Skip | Verdict::Passed)
     }
+
+    /// What it is where the upstream is waited for no longer.
+    pub(super) const fn without(self, over: bool) -> Verdict {
+        if over && !self.lets_go() { Verdict::Holds } else { self }
+    }
 }
 
 /// How an edge judges, as a plan keeps it.
@@ -52,6 +60,8 @@ pub struct EdgeRule {
     pub match_on: MatchOn,
     /// What the author wants of a skipped upstream.
     pub on_skip: Option<OnSkip>,
+    /// How long it waits, in milliseconds; none is for ever.
+    pub wait_up_to_ms: Option<i64>,
 }
 
 /// A compiled pattern; equal to one of the same text.
@@ -67,7 +77,13 @@ impl PartialEq for Pattern {
 impl EdgeRule {
     /// A rule that is its kind and the default in all else.
     pub const fn of_kind(kind: EdgeKind) -> EdgeRule {
-        EdgeRule { kind, pattern: None, match_on: MatchOn::Result, on_skip: None }
+        EdgeRule {
+            kind,
+            pattern: None,
+            match_on: MatchOn::Result,
+            on_skip: None,
+            wait_up_to_ms: None,
+        }
     }
 
     /// The rule of an edge as it was defined. A pattern that does not compile was refused before;
@@ -82,6 +98,7 @@ impl EdgeRule {
             pattern: edge.pattern.as_ref().and_then(compile),
             match_on: edge.match_on,
             on_skip: edge.on_skip,
+            wait_up_to_ms: edge.wait_up_to_ms,
         }
     }
 
@@ -131,6 +148,16 @@ impl<'a> Standing<'a> {
         }
     }
 
+    /// What was left as it was stands as it did before.
+    fn looked_through(self) -> Standing<'a> {
+        match self.code {
+            Some(skip_codes::UNCHANGED) if self.state == State::Skipped => {
+                Standing { state: State::Success, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// Why it is SKIPPED.
     fn skipped(&self) -> Skipped {
         match self.code {
@@ -172,6 +199,7 @@ pub fn edge_verdict(rule: &EdgeRule, up: Standing<'_>) -> Verdict {
     if rule.kind == EdgeKind::Weak {
         return Verdict::Holds;
     }
+    let up = up.looked_through();
     if up.state == State::Skipped {
         return skip_verdict(rule, up.skipped());
     }
@@ -283,6 +311,7 @@ mod tests {
             ("SKIPPED by condition", Some(skip_codes::NO_MATCH)),
             ("SKIPPED, disabled", Some(skip_codes::DISABLED)),
             ("SKIPPED, left out", Some(skip_codes::NOT_SELECTED)),
+            ("SKIPPED, unchanged", Some(skip_codes::UNCHANGED)),
         ];
         let states = State::ALL.iter().filter(|state| **state != State::Skipped);
         let rows = states
@@ -316,6 +345,7 @@ SKIPPED by calendar  Holds Holds Skip Waits Holds
 SKIPPED by condition Passed Holds Passed Passed Holds
 SKIPPED, disabled    Broken Broken Broken Broken Holds
 SKIPPED, left out    Holds Holds Holds Holds Holds
+SKIPPED, unchanged   Holds Holds Holds Holds Holds
 ";
         assert_eq!(table, expected);
     }

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use super::Plan;
 use super::action::TaskRunRef;
-use super::cell::{CellKey, Known};
+use super::cell::{CellKey, Found, Known};
 use super::edges::Texts;
 use super::items::NoList;
 use crate::model::{
-    AttemptRecord, BackfillId, BackfillPlan, Date, Instant, Missed, NodeId, Outcome, RunId,
-    ScheduleId, Steer, StopReason, TaskId, Token, Trigger,
+    AttemptRecord, BackfillId, BackfillPlan, DagId, Date, Instant, Missed, NodeId, Outcome, RunId,
+    RunRow, ScheduleId, Steer, StopReason, TaskId, Token, Trigger,
 };
 
 /// Something that happened, or that somebody asked for.
@@ -56,6 +56,14 @@ pub enum Event {
     },
     /// What was read of runs that edges of other runs look at: see `World::unread_cells`.
     Read(Vec<(CellKey, Known)>),
+    /// The upstream that a dag follows has ended for instants of which the dag has no run: runs of it
+    /// with the task run that ended, in their order.
+    Ended {
+        /// The dag that follows.
+        dag: DagId,
+        /// The ends.
+        ends: Vec<(RunRow, Found)>,
+    },
     /// A task is enabled again: what it left out is run where somebody is blocked by that.
     Enabled(TaskId),
     /// The list of a mapped task was read, as `World::gathering` asked.
@@ -73,6 +81,10 @@ pub enum Event {
         result: Option<Arc<str>>,
         /// The file that holds it, where it is large. Without both it is too large to be kept.
         result_uri: Option<String>,
+        /// What their output can be told by, where each of them says so.
+        fingerprint: Option<String>,
+        /// Whether that is the one of the success before, as far as somebody looked.
+        unchanged: bool,
         /// The beginning of it, where an edge looks for a pattern in what lies in a file.
         texts: Option<Box<Texts>>,
     },

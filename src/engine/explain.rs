@@ -5,6 +5,7 @@ use std::fmt;
 use super::across_words::said;
 use super::edges::{edge_verdict, skip_codes};
 use super::filling::SHARE;
+use super::patience::until;
 use super::queue::fits;
 use super::run::MAPPING;
 use super::{Stop, TaskRunRef, World, conditions};
@@ -30,6 +31,12 @@ pub enum Reason {
     Upstreams(Vec<(String, State)>, usize),
     /// What an edge to another run looks at, and what it says of it.
     Outside(String),
+    /// An edge to this upstream is waited for until then; after that it holds without.
+    WaitsUpTo(String, Instant),
+    /// This upstream was waited for until then, and is waited for no longer.
+    Without(String, Instant),
+    /// It waits for a circle of task runs that wait for each other.
+    Circle(String),
     /// It is BLOCKED by this failed task, at the root.
     BlockedBy(String, TaskRunId),
     /// A delay is not over.
@@ -82,6 +89,8 @@ pub enum Reason {
     NotBefore(NotBefore, Instant),
     /// It did not run in this run: why its day is not one of its days.
     NotOn(String),
+    /// A reprocess left it as it was.
+    Unchanged,
     /// A gate waits for a person, until its time is over.
     Awaits {
         /// The run, to be named with the answer.
@@ -148,8 +157,10 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
                 let name = run.name(index);
                 reasons.push(Reason::BlockedBy(name, root));
             }
-            reasons.extend(upstreams(run, at.index));
+            reasons.extend(upstreams(run, at.index, now));
             reasons.extend(said(world, run, at.index, now).into_iter().map(Reason::Outside));
+            let circle = world.circle(at);
+            reasons.extend(circle.map(|circle| Reason::Circle(world.circle_in_words(&circle))));
         }
         State::Running if task.def.is_gate() && live.is_some_and(|live| !live.ended) => {
             reasons.extend(live.map(|live| Reason::Awaits {
@@ -185,8 +196,13 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
             let on = task.def.policy.run_on.as_ref();
             let on = on.filter(|_| progress.code.as_deref() == Some(skip_codes::RUN_ON));
             reasons.extend(on.map(|on| Reason::NotOn(conditions::why_not(&run.row, on))));
+            let left = progress.code.as_deref() == Some(skip_codes::UNCHANGED);
+            reasons.extend(left.then_some(Reason::Unchanged));
         }
         _ => {}
+    }
+    if task_run.patience.is_some() && !progress.state.is_final() {
+        reasons.extend(patience(world, run, at.index, now));
     }
     reasons.extend(progress.blocked_until.map(Reason::BlockedUntil));
     if let Some(deadline_at) = progress.deadline_at.filter(|_| progress.overdue_at.is_some()) {
@@ -209,7 +225,27 @@ pub fn explain(world: &World, at: TaskRunRef, now: Instant) -> Option<Explanatio
     Some(Explanation { task: run.name(at.index), run: at.run, state: progress.state, reasons })
 }
 
-fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
+/// Upstreams that it waits for, or waited for, up to a time.
+fn patience(world: &World, run: &super::Run, index: u32, now: Instant) -> Vec<Reason> {
+    let here = run.plan.upstream(index).filter_map(|(up, rule)| {
+        let said = edge_verdict(rule, run.get(up)?.standing());
+        Some((run.name(up), said, until(&run.row, rule)?))
+    });
+    let across = run.plan.across(index).iter().filter_map(|edge| {
+        let until = until(&run.row, &edge.rule)?;
+        let whys = world.cells.whys(edge, run);
+        let waits = whys.iter().map(|(_, verdict, _)| *verdict).find(|said| !said.lets_go());
+        Some((edge.upstream.to_string(), waits?, until))
+    });
+    let open = here.chain(across).filter(|(_, said, _)| !said.lets_go());
+    open.map(|(name, _, until)| match until > now {
+        true => Reason::WaitsUpTo(name, until),
+        false => Reason::Without(name, until),
+    })
+    .collect()
+}
+
+fn upstreams(run: &super::Run, index: u32, now: Instant) -> Option<Reason> {
     let mut named = Vec::new();
     let mut more = 0;
     for (upstream, rule) in run.plan.upstream(index) {
@@ -217,7 +253,8 @@ fn upstreams(run: &super::Run, index: u32) -> Option<Reason> {
             continue;
         };
         let state = task_run.progress.state;
-        if edge_verdict(rule, task_run.standing()).lets_go() {
+        let over = until(&run.row, rule).is_some_and(|until| until <= now);
+        if edge_verdict(rule, task_run.standing()).without(over).lets_go() {
             continue;
         }
         if named.len() < NAMED {
@@ -283,6 +320,13 @@ impl fmt::Display for Reason {
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
             Reason::Outside(text) => f.write_str(text),
+            Reason::Circle(text) => write!(
+                f,
+                "they wait for each other ({text}) and do not go on by themselves: cancel one of \
+                 these runs, or make it anew"
+            ),
+            Reason::WaitsUpTo(task, at) => write!(f, "goes on without {task} at {at}"),
+            Reason::Without(task, at) => write!(f, "{task} was waited for until {at}"),
             Reason::BlockedBy(task, id) => write!(f, "blocked by {task} (task run {id})"),
             Reason::WaitsUntil(at, Some(code)) => write!(f, "tried again at {at} after {code}"),
             Reason::WaitsUntil(at, None) => write!(f, "waits until {at}"),
@@ -341,6 +385,9 @@ impl fmt::Display for Reason {
             }
             Reason::NotBefore(time, at) => write!(f, "not before {time}, which is {at}"),
             Reason::NotOn(why) => write!(f, "{why}"),
+            Reason::Unchanged => {
+                write!(f, "nothing that it depends on came out changed: the success before counts")
+            }
             Reason::Awaits { run, task, since, timeout_at } => {
                 write!(f, "waits for a person since {since}")?;
                 if let Some(at) = timeout_at {

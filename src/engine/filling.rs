@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::edges::skip_codes;
 use super::queue::Pool;
 use super::run::Run;
 use super::{Plan, TaskRunRef, World};
 use crate::model::{
     BackfillId, BackfillPlan, BackfillRow, BackfillState, Claim, DagId, Instant, OnFailure, RunId,
-    RunState, State, TaskId, TaskRunId, backfill_notes,
+    RunState, State, TaskId, TaskRunId, TaskSet, backfill_notes,
 };
 
 /// What stands before the limit that the attempts of a backfill share in a pool. No name has a
@@ -30,6 +31,8 @@ pub struct Backfilling {
     pub(super) plans: Vec<Arc<Plan>>,
     places: Vec<BackfillPlace>,
     ordinals: BTreeMap<RunId, u32>,
+    /// The places of each instant, where somebody asks: of a reprocess.
+    instants: BTreeMap<Instant, Vec<u32>>,
     /// Places for which a run is still to be made.
     unmade: BTreeSet<u32>,
     /// Runs that can still move.
@@ -123,6 +126,7 @@ impl Backfilling {
             plans,
             places: Vec::new(),
             ordinals: BTreeMap::new(),
+            instants: BTreeMap::new(),
             unmade: BTreeSet::new(),
             open: 0,
             active: 0,
@@ -130,6 +134,11 @@ impl Backfilling {
             left: 0,
             halted: false,
         };
+        if filling.row.plan.ask.reprocess {
+            for (ordinal, run) in (0u32..).zip(&filling.row.plan.runs) {
+                filling.instants.entry(run.nominal_at).or_default().push(ordinal);
+            }
+        }
         for (ordinal, place) in (0u32..).zip(places) {
             filling.places.push(BackfillPlace::default());
             filling.unmade.insert(ordinal);
@@ -166,6 +175,29 @@ impl Backfilling {
     /// The place of a run.
     pub(super) fn ordinal(&self, run: RunId) -> Option<u32> {
         self.ordinals.get(&run).copied()
+    }
+
+    /// Whether a cell of a place is left as it is where nothing that it depends on comes out changed.
+    pub(super) fn keeps(&self, ordinal: u32, task: TaskId) -> bool {
+        self.set_of(ordinal).is_some_and(|set| self.holds(&set.keep, task))
+    }
+
+    /// The place that has a cell.
+    pub(super) fn planned(&self, task: TaskId, nominal_at: Instant) -> Option<&BackfillPlace> {
+        let has =
+            |ordinal: &&u32| self.set_of(**ordinal).is_some_and(|set| self.holds(&set.tasks, task));
+        let ordinal = self.instants.get(&nominal_at)?.iter().find(has)?;
+        self.places.get(*ordinal as usize)
+    }
+
+    fn set_of(&self, ordinal: u32) -> Option<&TaskSet> {
+        let plan = &self.row.plan;
+        plan.sets.get(plan.runs.get(ordinal as usize)?.set as usize)
+    }
+
+    fn holds(&self, tasks: &[u32], task: TaskId) -> bool {
+        let id = |index: &u32| self.row.plan.tasks.get(*index as usize).map(|task| task.task_id);
+        tasks.iter().any(|index| id(index) == Some(task))
     }
 
     /// Changes a place, and the counts with it.
@@ -303,11 +335,17 @@ impl World {
         !self.fillings.is_empty()
     }
 
-    /// The task run of another run that stands for an upstream which the run of this one leaves
-    /// out, where it is a part of its dag.
+    /// The task run that stands for an upstream which the run of this one leaves out, where it is a
+    /// part of its dag, or leaves as it is: whose result is another's.
     pub fn left_out(&self, at: TaskRunRef, upstream: &str) -> Option<TaskRunId> {
         let run = self.runs.get(&at.run)?;
         let index = run.planned(at.index);
+        let mut here = run.plan.graph.upstream(index).iter();
+        let is_named = |at: &&u32| run.task(**at).is_some_and(|task| task.def.name == upstream);
+        if let Some(here) = here.find(is_named).and_then(|index| run.get(*index)) {
+            let left = here.progress.code.as_deref() == Some(skip_codes::UNCHANGED);
+            return left.then_some(here.id);
+        }
         let names =
             |key: &str| key.strip_prefix(&*run.row.dag)?.strip_prefix('.').map(str::to_owned);
         let edge = run

@@ -159,7 +159,9 @@ pub(super) fn due_at(task_run: &TaskRun) -> Option<Instant> {
     let watched = !p.state.is_final() && p.overdue_at.is_none();
     let deadline = p.deadline_at.filter(|_| watched);
     let blocked = p.blocked_until.filter(|_| p.state == State::Blocked);
-    [standing(task_run), deadline, blocked].into_iter().flatten().min()
+    let patience = task_run.patience.as_deref().filter(|_| !p.state.is_final());
+    let patience = patience.and_then(|patience| patience.open.first()).map(|(until, _)| *until);
+    [standing(task_run), deadline, blocked, patience].into_iter().flatten().min()
 }
 
 /// The part of it that follows from where it stands.

@@ -162,7 +162,10 @@ impl Plan {
             let here = (edge.from, edge.to, edge.unit) == (0, 0, OffsetUnit::Day);
             here && local(dag, &edge.upstream).is_none()
         };
-        if let Some(edge) = across.iter_mut().flatten().find(follows) {
+        // Of a part nobody knows by itself what the whole follows.
+        if alone.is_none()
+            && let Some(edge) = across.iter_mut().flatten().find(follows)
+        {
             edge.follows = true;
         }
         let graph = Graph::new(tasks.len(), &edges)
@@ -190,9 +193,30 @@ impl Plan {
         self.across.iter().flatten().find(|edge| edge.follows)
     }
 
+    /// This part of a dag without a schedule follows what the whole of it follows.
+    pub fn follow_as(&mut self, whole: &Plan) {
+        for (task, edges) in self.tasks.iter().zip(&mut self.across) {
+            let name = |other: &PlannedTask| other.def.name == task.def.name;
+            let index = whole.tasks.iter().position(name);
+            let known = index.and_then(|index| whole.across.get(index)).map_or(&[][..], |e| e);
+            for edge in edges {
+                edge.follows = known.iter().any(|other| {
+                    other.follows
+                        && (&other.upstream, other.from, other.to, other.unit)
+                            == (&edge.upstream, edge.from, edge.to, edge.unit)
+                });
+            }
+        }
+    }
+
     /// Full key of a task.
     pub fn key(&self, index: u32) -> Option<&Arc<str>> {
         self.names.get(index as usize)?.first()
+    }
+
+    /// The names under which other runs look at a task.
+    pub(super) fn names_of(&self, index: u32) -> &[Arc<str>] {
+        self.names.get(index as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The edges of a task to other runs.

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::cell::{Cells, Looking, Votes};
+use super::cell::{Looking, Votes};
 use super::edges::{Counts, EdgeRule, Standing, Texts, edge_verdict};
 use super::filling::OfBackfill;
 use super::items::{Items, Place};
+use super::patience::Patience;
 use super::queue::claims_of;
+use super::watched::Cells;
 use super::{Plan, PlannedTask, Rest, Stop, conditions};
 use crate::model::{
     Claim, EdgeKind, Instant, LeaseRow, NodeId, Progress, RunRow, RunState, State, TaskRunId,
@@ -51,6 +53,8 @@ pub struct TaskRun {
     pub(super) counts: Counts,
     /// What the runs say that each edge to other runs looks at.
     pub(super) votes: Vec<Votes>,
+    /// Edges that are not waited for for ever.
+    pub(super) patience: Option<Box<Patience>>,
     /// What of its output is in files, where an edge looks at that.
     pub(super) texts: Option<Box<Texts>>,
 }
@@ -95,6 +99,7 @@ impl Run {
                 live: None,
                 counts: Counts::default(),
                 votes: Vec::new(),
+                patience: None,
                 texts: None,
             })
             .collect();
@@ -128,7 +133,9 @@ impl Run {
             for (edge, votes) in run.plan.across(index).iter().zip(&votes) {
                 counts.add_outside(edge.rule.kind, *votes);
             }
+            let patience = Patience::of(&run.row, &run.plan, index);
             if let Some(task_run) = run.task_runs.get_mut(index as usize) {
+                task_run.patience = patience;
                 task_run.counts = counts;
                 task_run.votes = votes;
                 run.tally.add(task_run.progress.state);
@@ -203,7 +210,8 @@ impl Run {
         Looking {
             biz_date: self.row.biz_date,
             nominal_at: self.row.nominal_at,
-            follows: self.row.trigger == Trigger::Dependency,
+            // The run that a backfill makes of a dag that follows another is of the instant of that.
+            follows: matches!(self.row.trigger, Trigger::Dependency | Trigger::Backfill),
         }
     }
 

@@ -1,8 +1,9 @@
 //! The world takes in what became of a run that edges of other runs look at.
 
-use super::cell::{CellKey, Cells, Found, Known, Votes};
+use super::cell::{CellAt, CellKey, Found, Known, Votes};
+use super::watched::Cells;
 use super::{Plan, TaskRunRef, World};
-use crate::model::{Date, Instant};
+use crate::model::{Date, EdgeKind, Instant};
 
 impl World {
     /// A task run stands as it is found now. One of an older run of the same instant is no news.
@@ -13,15 +14,18 @@ impl World {
         (date, at): (Date, Instant),
         found: &Found,
     ) {
-        for name in plan.names.get(index as usize).into_iter().flatten() {
-            for key in self.cells.of(name, date, at) {
-                self.see_in(&key, at, found);
+        for name in plan.names_of(index) {
+            let Some(watched) = self.cells.watched(name) else { continue };
+            let places: Vec<CellAt> = watched.places(date, at).collect();
+            for place in places {
+                self.see_in(name, place, at, found);
             }
         }
     }
 
-    fn see_in(&mut self, key: &CellKey, at: Instant, found: &Found) {
-        let Some(cell) = self.cells.cells.get_mut(key) else { return };
+    fn see_in(&mut self, upstream: &str, place: CellAt, at: Instant, found: &Found) {
+        let watched = self.cells.watched_mut(upstream);
+        let Some(cell) = watched.and_then(|watched| watched.get_mut(place)) else { return };
         let Some(known) = &mut cell.known else { return };
         let old = known.found.get(&at);
         if old.is_some_and(|old| old.run > found.run || old == found) {
@@ -36,18 +40,18 @@ impl World {
             let Some(rule) = rule else { continue };
             let (before, after) = known.change(rule, at, old, found);
             if before != after {
-                changes.push((*watcher, *edge, before, after));
+                changes.push((*watcher, *edge, rule.rule.kind, before, after));
             }
         }
         known.found.insert(at, found.clone());
-        for (watcher, edge, before, after) in changes {
-            self.vote(watcher, edge, before, after);
+        for (watcher, edge, kind, before, after) in changes {
+            self.vote(watcher, (edge, kind), before, after);
         }
     }
 
     /// What a cell is, as it was read anew.
     pub(super) fn read(&mut self, key: &CellKey, known: &Known) {
-        let Some(cell) = self.cells.cells.get(key) else { return };
+        let Some(cell) = self.cells.get(key) else { return };
         let mut changes = Vec::new();
         for (watcher, edge) in &cell.watchers {
             let run = self.runs.get(&watcher.run);
@@ -56,21 +60,17 @@ impl World {
             let before = Cells::cell_votes(cell.known.as_ref(), across);
             let after = Cells::cell_votes(Some(known), across);
             if before != after {
-                changes.push((*watcher, *edge, before, after));
+                changes.push((*watcher, *edge, across.rule.kind, before, after));
             }
         }
         self.cells.set(key, known.clone());
-        for (watcher, edge, before, after) in changes {
-            self.vote(watcher, edge, before, after);
+        for (watcher, edge, kind, before, after) in changes {
+            self.vote(watcher, (edge, kind), before, after);
         }
     }
 
     /// A cell says something else to an edge.
-    fn vote(&mut self, at: TaskRunRef, edge: u32, before: Votes, after: Votes) {
-        let Some(run) = self.runs.get(&at.run) else { return };
-        let Some(kind) = run.plan.across(at.index).get(edge as usize).map(|e| e.rule.kind) else {
-            return;
-        };
+    fn vote(&mut self, at: TaskRunRef, (edge, kind): (u32, EdgeKind), before: Votes, after: Votes) {
         self.change(at, |task_run| {
             let Some(votes) = task_run.votes.get_mut(edge as usize) else { return };
             let from = *votes;

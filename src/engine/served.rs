@@ -9,7 +9,8 @@ use super::schedule::Scheduled;
 use super::{Across, Candidate, Plan, PlannedTask, Plans, When};
 use crate::calendar::Entry;
 use crate::model::{
-    DagDef, DagId, Date, Problem, ScheduleDef, ScheduleId, SpecError, Target, TaskId,
+    DagDef, DagId, Date, EdgeKind, Problem, ScheduleDef, ScheduleId, SpecError, Target, TaskDef,
+    TaskId,
 };
 
 /// A dag that is served.
@@ -67,9 +68,33 @@ impl Served {
     }
 
     /// Whether the edge to the upstream that it follows holds where that stands so.
-    pub(super) fn is_let_go_by(&self, upstream: &Arc<str>, found: &Found) -> bool {
-        let edge = self.follows.as_ref().filter(|edge| edge.upstream == *upstream);
-        edge.is_some_and(|edge| found.verdict(edge) == Verdict::Holds)
+    pub(super) fn is_let_go_by(&self, found: &Found) -> bool {
+        self.follows.as_ref().is_some_and(|edge| found.verdict(edge) == Verdict::Holds)
+    }
+
+    /// The task whose edge it is that is followed, and whether a definition of it has such an edge.
+    pub fn following(&self) -> Option<(&PlannedTask, impl Fn(&TaskDef) -> bool + use<'_>)> {
+        let upstream = self.follows()?;
+        let plan = self.targets.get(&None)?.0.active();
+        let index = plan.across.iter().position(|edges| edges.iter().any(|edge| edge.follows))?;
+        let task = plan.tasks.get(index)?;
+        let follows = move |def: &TaskDef| {
+            let alone = PlannedTask { def: Arc::new(def.clone()), ..task.clone() };
+            let plan = Plan::build(self.dag, &self.key, vec![alone]);
+            plan.is_ok_and(|plan| plan.followed().is_some_and(|edge| edge.upstream == *upstream))
+        };
+        Some((task, follows))
+    }
+
+    /// A dag of which nothing new is made.
+    pub fn following_nobody(mut self) -> Served {
+        self.follows = None;
+        self
+    }
+
+    /// Whether the edge that is followed looks at what its upstream gives or prints.
+    pub fn matches_what_it_follows(&self) -> bool {
+        self.follows.as_ref().is_some_and(|edge| edge.rule.kind == EdgeKind::OutputMatch)
     }
 
     /// What a target runs for a business date.

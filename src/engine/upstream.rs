@@ -134,6 +134,13 @@ impl Upstream {
         (fires, absence)
     }
 
+    /// Whether a run for this instant is one that edges count: one of its fires, or any where it has
+    /// no schedule.
+    pub fn counts(&self, at: Instant) -> bool {
+        let fires = |stretch: &Stretch| stretch.covers(at) && stretch.all.fire_at(at).is_some();
+        !self.scheduled || self.stretches.iter().any(fires)
+    }
+
     /// Why there is no fire for a date.
     fn absence(&self, date: Date) -> Absence {
         if !self.scheduled {

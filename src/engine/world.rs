@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apply::Broken;
-use super::cell::{CellKey, Cells, found};
+use super::cell::{CellKey, found};
 use super::edges::{Texts, skip_codes};
 use super::filling::{Backfilling, Share};
 use super::items::Place;
 use super::keys::due_at;
 use super::queue::{Limit, Pool};
 use super::run::{Live, Run, TaskRun};
+use super::watched::Cells;
 use super::{Plan, Rest, Scheduled, Served, TaskRunRef};
 use crate::model::{
     BackfillId, Claim, DagId, EdgeKind, Instant, LeaseRow, NodeId, RunId, RunRow, ScheduleId,
@@ -159,6 +160,7 @@ impl World {
                 progress: task_run.progress,
                 counts: Default::default(),
                 votes: Vec::new(),
+                patience: None,
                 texts: self.texts.remove(&task_run.id).map(Box::new),
             });
         }
@@ -178,12 +180,12 @@ impl World {
 
     /// Cells that are looked at and were not read yet.
     pub fn unread_cells(&self) -> impl Iterator<Item = &CellKey> {
-        self.cells.unread.iter()
+        self.cells.unread()
     }
 
     /// Runs from which a task was left out because it was disabled, and by which somebody is blocked.
     pub fn blocking_runs(&self, task: TaskId) -> BTreeSet<RunId> {
-        let cells = self.cells.cells.values();
+        let cells = self.cells.all().map(|(_, cell)| cell);
         let of_task =
             cells.filter(|cell| cell.known.as_ref().is_some_and(|k| k.task == Some(task)));
         let blocking = of_task.filter(|cell| {
@@ -201,13 +203,13 @@ impl World {
     }
 
     /// All cells that are looked at.
-    pub fn cells(&self) -> impl Iterator<Item = &CellKey> {
-        self.cells.cells.keys()
+    pub fn cells(&self) -> impl Iterator<Item = CellKey> {
+        self.cells.all().map(|(key, _)| key)
     }
 
     /// Whether an edge looks for a pattern in the results of a cell, and in what its runs printed.
     pub fn wants_texts(&self, key: &CellKey) -> (bool, bool) {
-        let watchers = self.cells.cells.get(key).into_iter().flat_map(|cell| &cell.watchers);
+        let watchers = self.cells.get(key).into_iter().flat_map(|cell| &cell.watchers);
         let edges = watchers.filter_map(|(at, edge)| {
             self.runs.get(&at.run)?.plan.across(at.index).get(*edge as usize)
         });
@@ -241,9 +243,8 @@ impl World {
         index: u32,
     ) -> impl Iterator<Item = (TaskRunRef, &'w super::Across)> {
         let (date, at) = (run.row.biz_date, run.row.nominal_at);
-        let names = run.plan.names.get(index as usize).cloned().unwrap_or_default();
-        let keys = names.into_iter().flat_map(move |name| self.cells.of(&name, date, at));
-        let cells = keys.filter_map(|key| self.cells.cells.get(&key));
+        let names = run.plan.names_of(index).to_vec();
+        let cells = names.into_iter().flat_map(move |name| self.cells.of(&name, date, at));
         cells.flat_map(|cell| &cell.watchers).filter_map(|(watcher, edge)| {
             let plan = &self.run(watcher.run)?.plan;
             Some((*watcher, plan.across(watcher.index).get(*edge as usize)?))
@@ -418,7 +419,7 @@ impl World {
 
     /// A run that comes in is seen by the edges that look at its tasks.
     fn be_found(&mut self, run: &Run, left_out: Option<&BTreeSet<u32>>) {
-        if self.cells.cells.is_empty() {
+        if self.cells.is_empty() {
             return;
         }
         for (index, task_run) in (0u32..).zip(&run.task_runs) {

@@ -250,6 +250,10 @@ pub struct TaskSet {
     pub dag: String,
     /// Indexes of the plan's tasks, ascending.
     pub tasks: Vec<u32>,
+    /// Those of them that are good as they are but for what they depend on: where none of that comes
+    /// out changed, they are not computed. Of a reprocess alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<u32>,
     /// IANA name of the zone.
     pub timezone: String,
     /// Whether it is a task with a schedule of its own, and not a part of its dag.

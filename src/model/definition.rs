@@ -105,6 +105,9 @@ pub struct TaskDef {
     pub dependencies: Vec<Dependency>,
     /// How it is retried, stopped and queued.
     pub policy: TaskPolicy,
+    /// Where the fingerprint of its output comes from, unless its handler says one by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
     /// How often the check of a probe is called, in milliseconds; none for other types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_ms: Option<i64>,
@@ -205,6 +208,16 @@ words! {
 }
 
 words! {
+    /// Where the fingerprint of what a task puts out comes from.
+    pub enum Fingerprint {
+        /// It is computed from the text of its result.
+        Result = "result", 0;
+        /// A function that is given the result says it, where the handler runs.
+        Callable = "callable", 1;
+    }
+}
+
+words! {
     /// What an edge makes of an upstream that is SKIPPED.
     pub enum OnSkip {
         /// It holds.
@@ -245,6 +258,9 @@ pub struct Dependency {
     /// Whether the asset comes from elsewhere: no task of ours makes it ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub external: bool,
+    /// How long a COMPLETED edge waits, in milliseconds; after that it holds without its upstream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_up_to_ms: Option<i64>,
 }
 
 fn is_result(on: &MatchOn) -> bool {
@@ -265,6 +281,7 @@ impl Dependency {
             match_on: MatchOn::Result,
             on_skip: None,
             external: false,
+            wait_up_to_ms: None,
         }
     }
 

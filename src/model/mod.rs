@@ -6,6 +6,7 @@ mod date;
 mod deadline;
 mod definition;
 pub mod duration;
+mod hash;
 mod ids;
 mod instant;
 pub mod journal;
@@ -32,9 +33,10 @@ pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;
 pub use deadline::{Deadline, OnDeadline};
 pub use definition::{
-    ASSET, Backoff, Claim, DagDef, Dependency, EdgeKind, GATE, MatchOn, OffsetUnit, OnSkip, PROBE,
-    TaskDef, TaskPolicy, Which, task_limit,
+    ASSET, Backoff, Claim, DagDef, Dependency, EdgeKind, Fingerprint, GATE, MatchOn, OffsetUnit,
+    OnSkip, PROBE, TaskDef, TaskPolicy, Which, task_limit,
 };
+pub use hash::{content_hash, fingerprint_of};
 pub use ids::{
     BackfillId, DagId, NodeId, RunId, ScheduleId, ScopeId, TaskId, TaskRunId, TaskVersionId, Token,
 };

@@ -124,6 +124,11 @@ pub struct Progress {
     pub result: Option<std::sync::Arc<str>>,
     /// Where a larger result is.
     pub result_uri: Option<String>,
+    /// What its output can be told by, if it succeeded and says so: two that are equal are of the
+    /// same output.
+    pub fingerprint: Option<String>,
+    /// Whether that is the one of the success before, where a backfill asked whether it is.
+    pub unchanged: bool,
     /// What it is given, as JSON text, where it is an item of a mapped task.
     pub item: Option<std::sync::Arc<str>>,
     /// An upstream was rerun after it had become final.
@@ -165,6 +170,8 @@ impl Default for Progress {
             code: None,
             result: None,
             result_uri: None,
+            fingerprint: None,
+            unchanged: false,
             item: None,
             stale: false,
             deadline_at: None,
@@ -254,6 +261,12 @@ pub struct AttemptRecord {
     /// How often a probe was asked, as far as the process that saw its end knows.
     #[serde(default)]
     pub polls: Option<u32>,
+    /// What the output can be told by. It is kept with the task run, so it is not stored here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// Whether that is the one of the success before, as far as somebody looked. Not stored here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
 }
 
 /// An attempt as it is read back.

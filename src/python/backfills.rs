@@ -187,14 +187,16 @@ pub fn read_backfill<'py>(
     values::face(py, &face).map(Some)
 }
 
-/// The cells of a backfill whose runs were made: number of the run in its plan, id of the task, state
-/// and code.
+/// A cell: number of its run in the plan, id of the task, state and code.
+type CellFace = (u32, i64, &'static str, Option<String>);
+
+/// The cells of a backfill whose runs were made.
 #[pyfunction]
 pub fn cells_of_backfill(
     py: Python<'_>,
     history: &History,
     backfill: i64,
-) -> PyResult<Vec<(u32, i64, &'static str, Option<String>)>> {
+) -> PyResult<Vec<CellFace>> {
     let cells = history
         .ask(py, |store| -> Result<_, StoreError> { store.backfill_cells(BackfillId(backfill)) })?;
     let face = |cell: crate::store::BackfillCell| {

@@ -105,6 +105,11 @@ impl Context {
         self.job.log.write(text.to_string_lossy().as_bytes(), stream);
     }
 
+    /// Say what the output of the attempt can be told by.
+    fn say_fingerprint(&self, text: &str) {
+        self.job.said.say(text.to_owned());
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "Context(run_id={}, task={:?}, biz_date={}, attempt={})",

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::engine::skip_codes::UNCHANGED;
 use crate::engine::{Preview, PreviewText, Scheduled};
 use crate::model::journal::Entry;
 use crate::model::{AttemptRow, DagDef, Instant, Progress, RunRow, Skip, TaskRunRow};
@@ -119,6 +120,7 @@ pub struct TaskRunFace {
     overdue_at: Option<Instant>,
     blocked_until: Option<Instant>,
     has_result: bool,
+    fingerprint: Option<String>,
 }
 
 /// The name of a task, and of an item with its place: `load[3]`.
@@ -148,6 +150,7 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             code,
             result,
             result_uri,
+            fingerprint,
             item,
             stale,
             deadline_at,
@@ -155,6 +158,7 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             blocked_until,
             ..
         } = progress;
+        let left_as_it_was = code.as_deref() == Some(UNCHANGED);
         TaskRunFace {
             id: id.0,
             run_id: run_id.0,
@@ -178,7 +182,9 @@ pub fn task_runs(views: Vec<TaskRunView>) -> Vec<TaskRunFace> {
             deadline_at,
             overdue_at,
             blocked_until,
-            has_result: result.is_some() || result_uri.is_some(),
+            // What was left as it was has the result of the success before, if that has one.
+            has_result: result.is_some() || result_uri.is_some() || left_as_it_was,
+            fingerprint,
         }
     };
     views.into_iter().map(face).collect()

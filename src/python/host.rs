@@ -154,6 +154,7 @@ pub(super) fn record_now(job: &Job) -> AttemptRecord {
         duration_ms: job.elapsed_ms(),
         pid: Some(i64::from(std::process::id())),
         params: job.kept().map(str::to_owned),
+        fingerprint: job.said.get(),
         ..AttemptRecord::default()
     }
 }

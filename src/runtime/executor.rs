@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,8 @@ use super::logs::LogSink;
 use super::render::Texts;
 use crate::engine::TaskRunRef;
 use crate::model::{
-    AttemptRecord, AttemptStart, Date, Instant, Outcome, RunId, StopReason, TaskDef,
+    AttemptRecord, AttemptStart, Date, Fingerprint, Instant, Outcome, RunId, StopReason, TaskDef,
+    fingerprint_of,
 };
 
 /// Where attempts run. What becomes of each is told to the driver, once: with its slot, or first
@@ -173,6 +174,24 @@ pub struct Job {
     pub clock: Clock,
     /// How it is asked to stop.
     pub stoppable: Stoppable,
+    /// The fingerprint that its handler says by itself.
+    pub said: Said,
+}
+
+/// The fingerprint that a handler says by itself; the last one counts.
+#[derive(Default)]
+pub struct Said(Mutex<Option<String>>);
+
+impl Said {
+    /// The handler says this.
+    pub fn say(&self, fingerprint: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(fingerprint);
+    }
+
+    /// What it has said, if it did.
+    pub fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// How a job is asked to stop: by a handle that is known once its handler is about to be called,
@@ -204,6 +223,12 @@ impl Stoppable {
 }
 
 impl Job {
+    /// What the output of its attempt can be told by, where nothing else was said.
+    pub fn fingerprint(&self, result: Option<&str>) -> Option<String> {
+        let wanted = self.def.fingerprint == Some(Fingerprint::Result);
+        wanted.then(|| fingerprint_of(result.unwrap_or("null")))
+    }
+
     /// Milliseconds since it was started.
     pub fn elapsed_ms(&self) -> i64 {
         self.clock.now().millis_since(self.attempt.started_at)

@@ -166,7 +166,12 @@ pub(super) fn part(dag: &RegisteredDag, tasks: Vec<PlannedTask>) -> Result<Plan,
     let bound = |name: &str| dag.schedules.iter().any(|(_, schedule)| schedule.binds_task(name));
     let names = dag.tasks.iter().map(|task| &task.def.name).filter(|name| bound(name));
     let alone: BTreeSet<String> = names.cloned().collect();
-    Plan::part(dag.id, &dag.def.key, tasks, &alone)
+    let mut part = Plan::part(dag.id, &dag.def.key, tasks, &alone)?;
+    if dag.schedules.is_empty() && part.across.iter().any(|edges| !edges.is_empty()) {
+        let whole = dag.tasks.iter().map(|task| task.planned()).collect();
+        part.follow_as(&Plan::build(dag.id, &dag.def.key, whole)?);
+    }
+    Ok(part)
 }
 
 /// Refuses values that no task of the plan takes, or that do not fit.

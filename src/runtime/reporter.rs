@@ -6,7 +6,7 @@ use super::driver::Message;
 use super::executor::{Finished, Job};
 use super::files::{Files, INLINE_RESULT_LIMIT};
 use crate::engine::Report;
-use crate::model::AttemptRecord;
+use crate::model::{AttemptRecord, Outcome};
 
 /// The way from an executor to the driver.
 #[derive(Clone)]
@@ -41,6 +41,9 @@ impl Reporter {
             let record = finished.record;
             finished = Finished::failed("KILL", "KillFailed", why);
             finished.record = AttemptRecord { params: record.params, ..finished.record };
+        }
+        if finished.outcome == Outcome::Success && finished.record.fingerprint.is_none() {
+            finished.record.fingerprint = job.fingerprint(finished.result.as_deref());
         }
         let mut result_uri = None;
         if let Some(text) = finished.result.take_if(|text| text.len() > INLINE_RESULT_LIMIT) {

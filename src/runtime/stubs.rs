@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::{Report, TaskRunRef};
-use crate::model::{AttemptRecord, AttemptStart, Instant, Outcome};
+use crate::model::{AttemptRecord, AttemptStart, Fingerprint, Instant, Outcome, fingerprint_of};
 
 /// What is said in the place of one task's handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,10 +50,19 @@ impl Stubs {
     }
 
     /// An attempt begins.
-    pub fn start(&mut self, stub: &Stub, at: TaskRunRef, attempt: &AttemptStart) {
+    pub fn start(
+        &mut self,
+        stub: &Stub,
+        at: TaskRunRef,
+        attempt: &AttemptStart,
+        fingerprint: Option<Fingerprint>,
+    ) {
         // Reruns count from anew for people, but not here: what failed first failed.
         let fails = attempt.attempt_no <= stub.fails;
         let code = stub.code.clone().unwrap_or_else(|| "STUB".to_owned());
+        let of_result = fingerprint == Some(Fingerprint::Result) && !fails;
+        let fingerprint =
+            of_result.then(|| fingerprint_of(stub.result.as_deref().unwrap_or("null")));
         let report = Report {
             at,
             attempt_no: attempt.attempt_no,
@@ -64,6 +73,7 @@ impl Stubs {
             record: AttemptRecord {
                 duration_ms: stub.takes_ms,
                 error_code: fails.then_some(code),
+                fingerprint,
                 error: fails.then(|| "failed as its stub says".to_owned()),
                 ..AttemptRecord::default()
             },

@@ -76,6 +76,15 @@ pub enum News {
         /// Whether it is canceled for that.
         canceled: bool,
     },
+    /// Task runs wait for each other, and nothing lets them go by itself.
+    Circle {
+        /// When this was seen.
+        at: Instant,
+        /// A run of it.
+        run: RunId,
+        /// Who waits for whom.
+        why: String,
+    },
     /// Fires made no run.
     Skipped {
         /// When this was decided.

@@ -98,6 +98,9 @@ pub trait BackfillStore {
     /// The cells that open backfills have: those whose runs are to be made or are open.
     fn held_cells(&mut self) -> Result<BTreeMap<(TaskId, Instant), BackfillId>, StoreError>;
 
+    /// The fingerprint of the newest success of a cell before one of its task runs.
+    fn earlier_fingerprint(&mut self, of: TaskRunId) -> Result<Option<String>, StoreError>;
+
     /// What keeps a plan from being applied, if anything does.
     fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError>;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::StoreError;
 use crate::graph;
-use crate::model::{DagDef, Problem, ScheduleDef, SpecError, TaskDef};
+use crate::model::{DagDef, Problem, ScheduleDef, SpecError, TaskDef, content_hash};
 
 /// The content of a task: as it is stored, and what it is compared by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Content {
         def.source = None;
         let authored = def.authored_version.take();
         let mut json = to_json(&def)?;
-        let hash = fingerprint(json.as_bytes());
+        let hash = content_hash(json.as_bytes());
         if authored.is_some() {
             def.authored_version = authored;
             json = to_json(&def)?;
@@ -34,17 +34,6 @@ impl Content {
 /// JSON text of something of ours, which cannot fail but for a bug.
 pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Other(error.to_string()))
-}
-
-/// FNV-1a of 128 bits: stable over versions and platforms. Nobody gains anything by a collision:
-/// who can register definitions can run code.
-fn fingerprint(bytes: &[u8]) -> [u8; 16] {
-    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes
-        .iter()
-        .fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
-        .to_be_bytes()
 }
 
 /// A dag without what has rows of its own.
@@ -149,6 +138,10 @@ pub(super) const DISABLED: &str = "DISABLED";
 
 /// The code of a task run that was left out of its run, which then counts for nobody.
 pub(super) const NOT_SELECTED: &str = "NOT_SELECTED";
+
+/// The code of a task run that a reprocess left as it was: what is asked of it is answered by the
+/// success before.
+pub(super) const UNCHANGED: &str = "UNCHANGED";
 
 /// The type of a task that looks whether data is ready.
 pub(super) const PROBE: &str = "probe";

@@ -42,7 +42,7 @@ pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use query::{
-    AttemptFilter, DependentEdge, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,
+    AttemptFilter, DependentEdge, EndsAsked, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,
     UpstreamRun, UpstreamTask, Violation,
 };
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -52,8 +52,8 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, Period, ReleaseAsk,
-    ReleaseRow, RequestRow, RunId, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share, Skip,
-    SkipReason, Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
+    ReleaseRow, RequestRow, RunId, RunRow, ScheduleDef, ScheduleId, ScopeId, ScopeLease, Share,
+    Skip, SkipReason, Target, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
 
 /// A dag as it is registered: the active version of each of its tasks.
@@ -372,6 +372,24 @@ pub trait Store: Send + BackfillStore {
     /// The newest runs of a task, one for each instant, in the order of those. Runs from which
     /// whoever asked for them left it out do not count.
     fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError>;
+
+    /// Ends of a task for instants of which the dag that follows it has no timed run yet: of each
+    /// instant the newest run, if the task has ended in that, in the order of the instants.
+    fn upstream_ends(
+        &mut self,
+        asked: &EndsAsked,
+    ) -> Result<Vec<(RunRow, UpstreamRun)>, StoreError>;
+
+    /// The number of the newest entry of the journal: what is written later has a larger one.
+    fn journal_head(&mut self) -> Result<i64, StoreError>;
+
+    /// Since when all versions of a task, up to its active one, are so: when the oldest of those
+    /// was registered. None where the active one is not, or there is no such task.
+    fn so_since(
+        &mut self,
+        task: TaskId,
+        is_so: &dyn Fn(&TaskDef) -> bool,
+    ) -> Result<Option<Instant>, StoreError>;
 
     /// The edges of active versions to a task, or to an asset that it makes ready; WEAK ones left
     /// out.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use crate::model::{
-    BizOffset, Date, Instant, LeaseRow, NodeRow, OffsetUnit, Period, RunId, RunRow, RunState,
-    ScheduleDef, State, TaskId, TaskRunId, TaskRunRow,
+    BizOffset, DagId, Date, Instant, LeaseRow, NodeRow, OffsetUnit, Period, RunId, RunRow,
+    RunState, ScheduleDef, State, TaskId, TaskRunId, TaskRunRow,
 };
 
 /// Which runs.
@@ -117,6 +117,20 @@ pub struct DependentEdge {
     pub unit: OffsetUnit,
 }
 
+/// What is asked of the ends of a task that a dag follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndsAsked {
+    /// The task.
+    pub task: TaskId,
+    /// The dag that follows it.
+    pub follower: DagId,
+    /// Ends after this instant.
+    pub since: Instant,
+    /// Only of runs of which the journal says something after this entry; none is all. A store that
+    /// does not number its entries gives all.
+    pub after: Option<i64>,
+}
+
 /// Which runs of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunsAt {
@@ -147,4 +161,19 @@ pub struct UpstreamRun {
     pub result_uri: Option<String>,
     /// Its newest attempt.
     pub attempt_no: u32,
+    /// Whether its output is that of the success before, as it has found itself.
+    pub unchanged: bool,
+    /// The run and the task run whose output its output is: its own, or those of the success before
+    /// where it was left as it was.
+    pub output: (RunId, TaskRunId),
+}
+
+impl UpstreamRun {
+    /// It was left as it was: its output is that of the run before.
+    pub(super) fn keep(&mut self, before: UpstreamRun) {
+        self.result = before.result;
+        self.result_uri = before.result_uri;
+        self.attempt_no = before.attempt_no;
+        self.output = before.output;
+    }
 }

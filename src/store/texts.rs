@@ -61,6 +61,7 @@ texts! {
     HISTORY_NARROW_TASK_RUNS = "common/history_narrow_task_runs";
     HISTORY_RUNS = "common/history_runs";
     HISTORY_TASK_RUNS = "common/history_task_runs";
+    JOURNAL_HEAD = "common/journal_head";
     JOURNAL_INSERT = "common/journal_insert";
     JOURNAL_OF_RUN = "common/journal_of_run";
     LEASE_DROP = "common/lease_drop";
@@ -153,6 +154,7 @@ texts! {
     TASK_REMOVE = "common/task_remove";
     TASK_RESOURCE = "common/task_resource";
     TASK_RUN_COUNTS = "common/task_run_counts";
+    TASK_RUN_EARLIER = "common/task_run_earlier";
     TASK_RUN_INSERT = "common/task_run_insert";
     TASK_RUN_OF_RUN = "common/task_run_of_run";
     TASK_RUN_OUTDATE = "common/task_run_outdate";
@@ -164,6 +166,8 @@ texts! {
     TASK_RUN_VIEW = "common/task_run_view";
     TASKS_BY_NAME = "common/tasks_by_name";
     TASK_STANDING = "common/task_standing";
+    UPSTREAM_ENDS = "common/upstream_ends";
+    UPSTREAM_ENDS_AFTER = "common/upstream_ends_after";
     UPSTREAM_OF_DATE = "common/upstream_of_date";
     UPSTREAM_OF_FIRE = "common/upstream_of_fire";
     UPSTREAM_TASK = "common/upstream_task";
@@ -184,6 +188,7 @@ texts! {
     VERSION_OF_DAG = "common/version_of_dag";
     VERSION_OF_TASK = "common/version_of_task";
     VERSION_READ = "common/version_read";
+    VERSION_WALK = "common/version_walk";
 }
 
 /// The same for SQLite, with what it says in its own words.

@@ -74,6 +74,7 @@ fn the_verdicts_of_edges_are_those_of_the_code() {
         ("SKIPPED by a condition", Some(skip_codes::NO_MATCH)),
         ("SKIPPED, disabled", Some(skip_codes::DISABLED)),
         ("SKIPPED, left out", Some(skip_codes::NOT_SELECTED)),
+        ("SKIPPED, unchanged", Some(skip_codes::UNCHANGED)),
     ];
     let states = State::ALL.iter().filter(|state| **state != State::Skipped);
     let rows = states

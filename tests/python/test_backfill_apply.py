@@ -138,6 +138,48 @@ def test_what_comes_into_flight_after_the_plan_is_noted_and_not_run_beside():
     assert done.state == "SUCCESS"
 
 
+def test_a_run_by_hand_of_what_a_backfill_computes_is_refused_until_that_has_ended():
+    gate, entered = threading.Event(), threading.Event()
+
+    def work(biz_date):
+        entered.set()
+        assert gate.wait(20)
+
+    dag = simple(work=work)
+    done = ms.backfill(dag, "2024-06-01", "2024-06-01").apply(wait=False)
+    assert entered.wait(20)
+    with pytest.raises(ms.ConflictError, match="of backfill 1 computes orders for this date"):
+        dag.run("2024-06-01", wait=False)
+    with pytest.raises(ms.ConflictError, match="mainspring backfills 1 cancel"):
+        dag.run("2024-06-01", only=["b"], wait=False)
+    gate.set()
+    assert done.wait(20) and done.state == "SUCCESS"
+    assert dag.run("2024-06-01").state == "SUCCESS"
+    rows = ms.sql("SELECT id FROM run ORDER BY id")
+    assert len(rows) == 2
+
+
+def test_a_rerun_of_what_a_backfill_computes_is_refused_until_that_has_ended():
+    gate, entered, bad = threading.Event(), threading.Event(), [True]
+
+    def work(biz_date):
+        if bad[0]:
+            raise ValueError("bad")
+        entered.set()
+        assert gate.wait(20)
+
+    dag = simple(work=work)
+    first = dag.run("2024-06-01")
+    assert first.state == "FAILED"
+    bad[0] = False
+    done = ms.backfill(dag, "2024-06-01", "2024-06-01", only="failed").apply(wait=False)
+    assert entered.wait(20)
+    with pytest.raises(ms.ConflictError, match="of backfill 1 computes"):
+        dag.rerun(first, wait=False)
+    gate.set()
+    assert done.wait(20) and done.state == "SUCCESS"
+
+
 def simple(name="orders", work=None):
     with ms.Dag(name, schedule="0 2 * * *") as dag:
         @ms.task(retries=0)
@@ -276,3 +318,25 @@ def test_verify_finds_nothing_to_complain_about():
     from mainspring._session import history
 
     assert history().verify() == []
+
+
+def test_a_dag_that_follows_an_hourly_one_is_computed_hour_by_hour():
+    ran = []
+    with ms.Dag("hourly", schedule="0 * * * *") as hourly:
+        @ms.task
+        def load():
+            ran.append(("load", ms.context().nominal_at.hour))
+    with ms.Dag("follower") as follower:
+        @ms.task(depends_on=["hourly.load"])
+        def count():
+            ran.append(("count", ms.context().nominal_at.hour))
+    ms.backfill(hourly, "2024-06-01", "2024-06-01")
+    ms.backfill(follower, "2024-06-01", "2024-06-01")
+    done = ms.backfill(hourly, "2024-06-01", "2024-06-01", downstream=True, max_active=1).apply()
+    assert (done.state, done.counts) == ("SUCCESS", {"SUCCESS": 48})
+    hours = [hour for task, hour in ran if task == "load"]
+    # Each hour is counted as soon as it is there, and not when the day is over: a run that waits
+    # makes room for one more.
+    assert [hour for task, hour in ran if task == "count"] == hours
+    for hour, later in zip(hours, hours[2:], strict=False):
+        assert ran.index(("count", hour)) < ran.index(("load", later))

@@ -111,7 +111,7 @@ def test_a_forked_child_is_told():
     assert dag.run("2013-01-16").state == "SUCCESS"
 
 
-def test_a_forked_child_ends_by_itself():
+def test_a_forked_child_ends_by_itself(tmp_path):
     code = (
         "import os, sys, mainspring as ms\n"
         "ms.Dag.from_graph('g', ['a']).run('2013-01-15')\n"
@@ -119,6 +119,7 @@ def test_a_forked_child_ends_by_itself():
         "if child == 0: sys.exit(7)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, timeout=30,
-                          check=False)
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], capture_output=True,
+                          text=True, timeout=30, check=False, cwd=tmp_path,
+                          env={**os.environ, "MAINSPRING_HOME": str(tmp_path)})
     assert done.stdout == "7\n", done.stderr

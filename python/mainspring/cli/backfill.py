@@ -7,6 +7,7 @@ from typing import Any
 
 from mainspring.cli._console import Console, clean_block
 from mainspring.cli._params import read_params
+from mainspring.cli._register import register_project
 from mainspring.cli._settings import history_if_any, settings_of
 from mainspring.cli._stop import Stop
 
@@ -16,7 +17,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace, console: Console) -> int:
     """Compute a plan, or read one that was saved; print it, and apply it if that is asked for."""
     settings = settings_of(options, console)
-    plan = _plan(options, settings)
+    plan = _plan(options, settings, console)
     console.line(clean_block(repr(plan).removesuffix("\nplan.apply() does exactly this")))
     if options.save:
         plan.save(options.save)
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return code
 
 
-def _plan(options: argparse.Namespace, settings: Any) -> Any:
+def _plan(options: argparse.Namespace, settings: Any, console: Console) -> Any:
     from mainspring import _backfill
     from mainspring._backfill_plan import Plan
 
@@ -41,10 +42,11 @@ def _plan(options: argparse.Namespace, settings: Any) -> Any:
         "on_failure": options.on_failure, "force": options.force, "priority": _class(options),
         "share": options.share, "database": settings.database,
     }
-    history = history_if_any(settings)
     if options.verb == "reprocess":
         if not options.target:
             raise Stop("which task is to be computed again?", "mainspring reprocess DAG.TASK", 2)
+        register_project(settings, options.target.partition(".")[0], console)
+        history = history_if_any(settings)
         known = None if history is None else history.dag(options.target.partition(".")[0])
         given["params"] = read_params(options.param, known) or None
         return _backfill.reprocess(options.target, options.biz_date, start=options.first,
@@ -52,6 +54,8 @@ def _plan(options: argparse.Namespace, settings: Any) -> Any:
     if not options.target or not options.first or not options.last:
         raise Stop("a backfill needs a dag and a range of dates",
                    "mainspring backfill DAG --from 2024-01-01 --to 2024-01-31", 2)
+    register_project(settings, options.target, console)
+    history = history_if_any(settings)
     known = None if history is None else history.dag(options.target)
     given["params"] = read_params(options.param, known) or None
     return _backfill.backfill(

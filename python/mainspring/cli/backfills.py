@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mainspring.cli._console import Console, clean_block
 from mainspring.cli._load import named_dag
+from mainspring.cli._register import has_scheduler
 from mainspring.cli._settings import apply_pools, settings_of
 from mainspring.cli._stop import Stop, nearest
 
@@ -50,15 +51,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def loaded(names: Iterable[str], options: argparse.Namespace, console: Console) -> list[Dag]:
     """The dags of a backfill from the project's files, where no scheduler has them."""
-    from mainspring._requests import asker
-    from mainspring.errors import NotFoundError
-
     settings = settings_of(options, console)
-    try:
-        leader = asker(settings.database).leader()
-    except NotFoundError:
-        leader = None
-    if leader is not None and leader["alive"]:
+    if has_scheduler(settings):
         return []
     dags = [named_dag(settings, name, console)[0] for name in sorted(names)]
     for dag in dags:

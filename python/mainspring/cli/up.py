@@ -181,6 +181,8 @@ def sentence(event: dict[str, Any]) -> str:
         what = "canceled for that" if event["canceled"] else f"it is {event['state']}"
         return (f"run {event['run']}: {event['task']} was to be finished by "
                 f"{_iso(event['deadline_at'])}; {what}")
+    if kind == "circle":
+        return f"task runs wait for each other, cancel one of their runs: {event['why']}"
     if kind == "skipped":
         several = event["count"] > 1
         until = f" to {_iso(event['to'])}" if several else ""

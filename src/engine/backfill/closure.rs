@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Refused;
 use super::facts::Past;
 use super::planner::Planner;
-use super::sheet::Standing;
+use super::sheet::{Ended, Standing};
 use crate::engine::CellAt;
 use crate::model::{Date, Instant, Why};
 
@@ -164,13 +164,24 @@ impl<P: Past> Planner<'_, P> {
         times.last_date(&at).unwrap_or(to).max(to).plus_days(2)
     }
 
+    /// Whether a cell has a success that nothing but a change of what it depends on makes old.
+    fn is_good(&mut self, task: u32, fire: u32) -> Result<bool, Refused<P::Error>> {
+        let is_fresh = self.standing(task, fire)? == Standing::Fresh;
+        Ok(is_fresh && self.sheets[task as usize].get(fire).ended == Ended::Success)
+    }
+
     /// A cell depends on one that is planned.
     fn reached(&mut self, task: u32, fire: u32) -> Result<(), Refused<P::Error>> {
         if self.sheets[task as usize].get(fire).is_in() {
             return Ok(());
         }
         match self.hindered(task, fire)? {
-            None => self.say(task, fire, Why::Downstream),
+            None => {
+                if self.ask.reprocess && self.is_good(task, fire)? {
+                    self.sheets[task as usize].keep(fire);
+                }
+                self.say(task, fire, Why::Downstream)
+            }
             Some(why @ (Why::Running | Why::InBackfill)) => self.say(task, fire, why),
             Some(_) => Ok(()),
         }

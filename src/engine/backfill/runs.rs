@@ -76,7 +76,7 @@ impl<P: Past> Planner<'_, P> {
     fn gather(&self, numbers: &[u32]) -> (Vec<Raw>, Vec<TaskSet>) {
         let (mut runs, mut sets) = (Vec::new(), Vec::new());
         for (target, firing) in (0u32..).zip(&self.board.targets) {
-            let mut known: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+            let mut known: BTreeMap<(Vec<u32>, Vec<u32>), u32> = BTreeMap::new();
             let times = &self.board.timelines[firing.timeline];
             let members: Vec<u32> = firing
                 .tasks
@@ -87,22 +87,29 @@ impl<P: Past> Planner<'_, P> {
             if members.is_empty() {
                 continue;
             }
-            let mut tasks: Vec<u32> = Vec::new();
+            let mut wanted: (Vec<u32>, Vec<u32>) = Default::default();
             for fire in 0..times.len() {
+                let (tasks, keep) = (&mut wanted.0, &mut wanted.1);
                 tasks.clear();
-                let is_in = |task: &&u32| self.sheets[**task as usize].get(fire).is_in();
-                tasks.extend(members.iter().filter(is_in).map(|task| numbers[*task as usize]));
+                keep.clear();
+                for task in &members {
+                    let cell = self.sheets[*task as usize].get(fire);
+                    let number = numbers[*task as usize];
+                    tasks.extend(cell.is_in().then_some(number));
+                    keep.extend((cell.is_in() && cell.keep).then_some(number));
+                }
                 if tasks.is_empty() {
                     continue;
                 }
-                let set = match known.get(tasks.as_slice()) {
+                let set = match known.get(&wanted) {
                     Some(set) => *set,
                     None => {
                         let set = sets.len() as u32;
-                        known.insert(tasks.clone(), set);
+                        known.insert(wanted.clone(), set);
                         sets.push(TaskSet {
                             dag: self.facts.dags[firing.dag].key.clone(),
-                            tasks: tasks.clone(),
+                            tasks: wanted.0.clone(),
+                            keep: wanted.1.clone(),
                             timezone: times.timezone.clone(),
                             alone: firing.alone,
                         });
@@ -297,6 +304,7 @@ impl<P: Past> Planner<'_, P> {
         }
         for set in sets {
             set.tasks.iter().for_each(|task| hash.add(i64::from(*task)));
+            set.keep.iter().for_each(|task| hash.add(-1 - i64::from(*task)));
         }
         for run in runs {
             hash.add(i64::from(run.set));

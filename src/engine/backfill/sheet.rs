@@ -55,6 +55,8 @@ pub struct Cell {
     pub ended: Ended,
     /// Whether it is marked stale.
     pub stale: bool,
+    /// Whether it is good as it is, but for what it depends on.
+    pub keep: bool,
     why: u8,
 }
 
@@ -69,6 +71,7 @@ impl Cell {
         version: 0,
         ended: Ended::Never,
         stale: false,
+        keep: false,
         why: NOTHING,
     };
 
@@ -120,6 +123,14 @@ impl Sheet {
         }
     }
 
+    /// A cell is good as it is, but for what it depends on.
+    pub fn keep(&mut self, fire: u32) {
+        self.grow(fire + 1);
+        if let Some(cell) = self.cells.get_mut(fire as usize) {
+            cell.keep = true;
+        }
+    }
+
     /// Makes room for so many fires.
     pub fn grow(&mut self, fires: u32) {
         if self.cells.len() < fires as usize {
@@ -147,6 +158,7 @@ impl Sheet {
             version: u16::try_from(version).unwrap_or(u16::MAX),
             ended: ended(past),
             stale: past.stale,
+            keep: cell.keep,
             why: cell.why,
         };
     }

@@ -17,11 +17,11 @@ impl Spans {
         self.ranges.range(..=date).next_back().is_some_and(|(_, to)| date <= *to)
     }
 
-    /// Adds a range; gives those parts of it that were not there.
+    /// Adds a range; gives those parts of it that were not there. One that ends before it begins
+    /// is empty.
     pub fn add(&mut self, from: Date, to: Date) -> Vec<(Date, Date)> {
-        if let Some((_, end)) = self.ranges.range(..=from).next_back()
-            && to <= *end
-        {
+        let around = self.ranges.range(..=from).next_back();
+        if to < from || around.is_some_and(|(_, end)| to <= *end) {
             return Vec::new();
         }
         let (mut missing, mut next) = (Vec::new(), from);

@@ -1,12 +1,14 @@
 //! Edges to other runs: what a task run that has moved says to them, and what was read of others.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use super::super::cell::{Absence, CellKey, Cells, Found, Known, Votes, Why};
+use super::super::cell::{Absence, Cell, CellKey, Found, Known, Votes, Why};
 use super::super::edges::Verdict;
-use super::super::{Across, TaskRunRef};
+use super::super::watched::Cells;
+use super::super::{Across, EdgeAt, TaskRunRef};
 use super::draft::Draft;
-use crate::model::{Instant, State, TaskRunId};
+use crate::model::{EdgeKind, Instant, State, TaskRunId};
 
 /// Codes of task runs that are BLOCKED by something that is no task run.
 mod codes {
@@ -19,7 +21,7 @@ impl Draft<'_> {
     /// Cells were read: the edges that look at them are judged by that.
     pub(super) fn read_cells(&mut self, cells: &[(CellKey, Known)]) {
         for (key, known) in cells {
-            let Some(cell) = self.world.cells.cells.get(key) else { continue };
+            let Some(cell) = self.world.cells.get(key) else { continue };
             if cell.known.as_ref() == Some(known) {
                 continue;
             }
@@ -28,7 +30,8 @@ impl Draft<'_> {
                 let before = Cells::cell_votes(cell.known.as_ref(), across);
                 let after = Cells::cell_votes(Some(known), across);
                 // What it is blocked by may be another, though as many say the same.
-                self.vote(*watcher, *edge, before, after);
+                let kind = across.rule.kind;
+                self.vote(*watcher, (*edge, kind), before, after);
             }
             self.read.insert(key.clone(), known.clone());
             self.out.cells.push((key.clone(), known.clone()));
@@ -41,23 +44,25 @@ impl Draft<'_> {
 
     /// Tells the edges of other runs how a task run stands now.
     pub(super) fn spread_across(&mut self, at: TaskRunRef) {
-        let is_watched = !self.world.cells.cells.is_empty();
+        let world = self.world;
         let of_backfill = self.run(at.run).is_some_and(|run| run.row.backfill_id.is_some());
         // A backfill makes the runs that it names and no others.
-        let is_followed = !self.world.followers.is_empty() && !of_backfill;
-        if !is_watched && !is_followed {
+        let is_followed = !world.followers.is_empty() && !of_backfill;
+        if world.cells.is_empty() && !is_followed {
             return;
         }
         let Some(run) = self.run(at.run) else { return };
         let (plan, when) = (run.plan.clone(), (run.row.biz_date, run.row.nominal_at));
-        let (Some(task_run), Some(progress)) = (run.get(at.index), self.progress(at)) else {
-            return;
-        };
-        let texts = self.texts.get(&at).or(task_run.texts.as_deref());
-        let Some(found) = Found::of(at.run, task_run.id, progress, texts) else { return };
-        for name in plan.names.get(at.index as usize).into_iter().flatten() {
-            for key in self.world.cells.of(name, when.0, when.1) {
-                self.see(&key, when.1, &found);
+        for name in plan.names_of(at.index) {
+            let watched = world.cells.watched(name);
+            if watched.is_none() && !is_followed {
+                continue;
+            }
+            let Some(found) = self.found_now(at) else { return };
+            for place in watched.iter().flat_map(|watched| watched.places(when.0, when.1)) {
+                let Some(cell) = watched.and_then(|watched| watched.get(place)) else { continue };
+                let key = CellKey { upstream: Arc::clone(name), at: place };
+                self.see(key, cell, when.1, &found);
             }
             if is_followed {
                 self.follow(name, at, &found);
@@ -65,10 +70,16 @@ impl Draft<'_> {
         }
     }
 
-    fn see(&mut self, key: &CellKey, at: Instant, found: &Found) {
-        let Some(cell) = self.world.cells.cells.get(key) else { return };
-        let Some(known) = self.read.get(key).or(cell.known.as_ref()) else { return };
-        let place = (key.clone(), at);
+    /// A task run as edges of other runs see it now.
+    fn found_now(&self, at: TaskRunRef) -> Option<Found> {
+        let task_run = self.run(at.run)?.get(at.index)?;
+        let texts = self.texts.get(&at).or(task_run.texts.as_deref());
+        Found::of(at.run, task_run.id, self.progress(at)?, texts)
+    }
+
+    fn see(&mut self, key: CellKey, cell: &Cell, at: Instant, found: &Found) {
+        let Some(known) = self.read.get(&key).or(cell.known.as_ref()) else { return };
+        let place = (key, at);
         let old = self.found.get(&place).or_else(|| known.found.get(&at));
         if old.is_some_and(|old| old.run > found.run || old == found) {
             return;
@@ -78,10 +89,10 @@ impl Draft<'_> {
         for (watcher, edge) in &cell.watchers {
             let Some(across) = self.across(*watcher, *edge) else { continue };
             let change = known.change_alone(across, at, old, found).unwrap_or_else(|| {
-                let merged = merged.get_or_insert_with(|| self.merged(key, known));
+                let merged = merged.get_or_insert_with(|| self.merged(&place.0, known));
                 merged.change(across, at, old, found)
             });
-            changes.push((*watcher, *edge, change));
+            changes.push((*watcher, (*edge, across.rule.kind), change));
         }
         self.found.insert(place, found.clone());
         for (watcher, edge, (before, after)) in changes {
@@ -99,10 +110,8 @@ impl Draft<'_> {
     }
 
     /// A cell says something else to an edge, or says it for another reason.
-    fn vote(&mut self, at: TaskRunRef, edge: u32, before: Votes, after: Votes) {
-        let Some(kind) = self.across(at, edge).map(|across| across.rule.kind) else { return };
-        let known = self.world.task_run(at).and_then(|t| t.votes.get(edge as usize)).copied();
-        let Some(mut votes) = self.votes.get(&(at, edge)).copied().or(known) else { return };
+    fn vote(&mut self, at: TaskRunRef, (edge, kind): (u32, EdgeKind), before: Votes, after: Votes) {
+        let Some(mut votes) = self.votes_of(at, edge) else { return };
         let from = votes;
         votes.change(before, after);
         self.votes.insert((at, edge), votes);
@@ -113,6 +122,12 @@ impl Draft<'_> {
         edges.searched = false;
         self.edges.insert(at, edges);
         self.touched.push_back(at);
+    }
+
+    /// What the runs say that an edge looks at, as of this decision.
+    pub(super) fn votes_of(&self, at: TaskRunRef, edge: u32) -> Option<Votes> {
+        let known = || self.task_run(at)?.votes.get(edge as usize).copied();
+        self.votes.get(&(at, edge)).copied().or_else(known)
     }
 
     /// The task runs that the edges of one look at and that are not here: somebody else may move
@@ -168,7 +183,10 @@ impl Draft<'_> {
     /// Looks at what breaks the edges of a task run to other runs, as of this decision.
     fn each_broken(&self, at: TaskRunRef, mut look: impl FnMut(Why<'_>)) {
         let Some(run) = self.run(at.run) else { return };
-        for edge in run.plan.across(at.index) {
+        for (nth, edge) in (0..).zip(run.plan.across(at.index)) {
+            if edge.rule.wait_up_to_ms.is_some() && self.is_over(at, EdgeAt::Across(nth)) {
+                continue;
+            }
             for key in edge.cells(run.period()) {
                 let Some(known) = self.known(&key) else { continue };
                 let verdicts = known.verdicts(edge).into_iter();
@@ -177,6 +195,13 @@ impl Draft<'_> {
                     .for_each(|(_, why)| look(why));
             }
         }
+    }
+
+    /// What this decision has changed in a cell.
+    pub(super) fn changed_in(&self, key: &CellKey) -> Vec<(Instant, &Found)> {
+        let first = (key.clone(), Instant(i64::MIN));
+        let changed = self.found.range(first..).take_while(|((of, _), _)| of == key);
+        changed.map(|((_, at), found)| (*at, found)).collect()
     }
 
     /// A cell as of this decision.

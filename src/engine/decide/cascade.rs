@@ -4,8 +4,8 @@
 //! then are broken edges looked at, each upstream at most once, because a cause that was found
 //! earlier might be gone by then.
 
-use super::super::TaskRunRef;
 use super::super::edges::{Standing, Verdict, edge_verdict, skip_codes};
+use super::super::{EdgeAt, TaskRunRef};
 use super::draft::{Draft, cause};
 use crate::model::{Progress, State, TaskRunId};
 
@@ -27,6 +27,7 @@ impl Draft<'_> {
     }
 
     fn judge(&mut self, at: TaskRunRef) {
+        self.wait_no_longer(at);
         let counts = self.edges(at).counts;
         let Some(progress) = self.progress(at) else { return };
         match progress.state {
@@ -48,6 +49,9 @@ impl Draft<'_> {
             State::Pending if counts.is_passed_over() => {
                 self.skip(at, skip_codes::UPSTREAM_SKIPPED);
             }
+            State::Pending if counts.unmet == 0 && self.stays_as_it_is(at) => {
+                self.skip(at, skip_codes::UNCHANGED);
+            }
             State::Pending | State::RetryWait if counts.unmet == 0 => {
                 let now = self.now;
                 let due = progress.wake_at.is_none_or(|wake_at| wake_at <= now);
@@ -64,7 +68,7 @@ impl Draft<'_> {
     }
 
     /// It need not run.
-    fn skip(&mut self, at: TaskRunRef, code: &str) {
+    pub(super) fn skip(&mut self, at: TaskRunRef, code: &str) {
         let now = self.now;
         self.shift(at, |p| {
             p.state = State::Skipped;
@@ -95,8 +99,11 @@ impl Draft<'_> {
                 if edges.hint.is_none() && known && !edges.lost_cause {
                     return;
                 }
-                let found = self.find_cause(at);
-                if let Some(root) = found.filter(|root| root.0 != blocked_by || root.0.is_none()) {
+                let code = progress.code.clone();
+                let is_new = |(root, why): &Cause| {
+                    *root != blocked_by || root.is_none() && code.as_deref() != Some(why)
+                };
+                if let Some(root) = self.find_cause(at).filter(is_new) {
                     self.shift_twice(at, unblock, |p| block(p, root));
                 }
             }
@@ -125,7 +132,8 @@ impl Draft<'_> {
         let run = self.run(at.run)?;
         run.plan.upstream(at.index).find_map(|(index, rule)| {
             let upstream = self.progress(TaskRunRef { run: at.run, index })?;
-            if edge_verdict(rule, Standing::of(upstream, None)) != Verdict::Broken {
+            let is_broken = edge_verdict(rule, Standing::of(upstream, None)) == Verdict::Broken;
+            if !is_broken || self.is_over(at, EdgeAt::Here(index)) {
                 return None;
             }
             let root = cause(run.get(index)?.id, upstream)?;

@@ -4,14 +4,22 @@ use std::collections::BTreeSet;
 
 use super::super::edges::skip_codes::{DISABLED, NOT_SELECTED, RUN_ON};
 use super::super::run::Run;
-use super::super::{CreateRun, NewRun, PlanRef, TaskRunRef, conditions};
+use super::super::{CreateRun, NewRun, Plan, PlanRef, TaskRunRef, conditions};
 use super::Refusal;
 use super::backfill::SUPERSEDED;
 use super::draft::Draft;
-use crate::model::{BackfillId, RunId, RunRow, RunState, State, TaskId, TaskRunId, TimedKey};
+use crate::model::{
+    BackfillId, Instant, RunId, RunRow, RunState, State, TaskId, TaskRunId, TimedKey, Trigger,
+};
 
 impl Draft<'_> {
     pub(super) fn create(&mut self, new: &NewRun) -> Result<(), Refusal> {
+        if matches!(new.trigger, Trigger::Manual | Trigger::Api) {
+            let tasks = (0u32..).zip(&new.plan.tasks);
+            let chosen = tasks.filter(|(at, _)| new.only.as_ref().is_none_or(|o| o.contains(at)));
+            let tasks: Vec<TaskId> = chosen.map(|(_, task)| task.task_id).collect();
+            self.refuse_filled(&new.plan, &tasks, new.nominal_at, None)?;
+        }
         self.create_of(new, None).map(|_| ())
     }
 
@@ -63,6 +71,26 @@ impl Draft<'_> {
         // A run without tasks takes no arrow that would make it look at its state.
         self.set_cancel_requested(run, false);
         Ok(run)
+    }
+
+    /// Refuses what somebody asks of cells that a run of a backfill, `but` for one, computes at the
+    /// moment. A schedule that fires waits for it.
+    pub(super) fn refuse_filled(
+        &self,
+        plan: &Plan,
+        tasks: &[TaskId],
+        nominal_at: Instant,
+        but: Option<RunId>,
+    ) -> Result<(), Refusal> {
+        if self.world.fillings.is_empty() {
+            return Ok(());
+        }
+        let open = self.world.open_cells(plan.dag_id, tasks, nominal_at).map(|(run, _)| &run.row);
+        let mut open = open.filter(|row| row.state == RunState::Running && Some(row.id) != but);
+        let filling = open.find_map(|row| Some((row.id, row.backfill_id?)));
+        filling.map_or(Ok(()), |(run, backfill)| {
+            Err(Refusal::InBackfill { dag: plan.dag.clone(), run, backfill })
+        })
     }
 
     /// What an older run has BLOCKED of the cells of a new one would go on by itself one day, beside

@@ -3,14 +3,15 @@
 //! The world itself is not touched. What a decision has changed so far lies in a few maps over
 //! it, so a decision costs as much as it changes and not as much as the world holds.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::super::cell::{CellKey, Found, Known, Votes};
 use super::super::edges::{Counts, Standing, Texts, Verdict, edge_verdict};
 use super::super::items::Place;
-use super::super::run::{Live, Run, Tally};
+use super::super::run::{Live, Run, Tally, TaskRun};
 use super::super::{
-    Decision, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
+    Decision, EdgeAt, Effect, LeaseStop, Move, PlannedTask, RunMove, Stop, TaskRunRef, World,
 };
 use crate::model::{Instant, Progress, RunId, RunState, State, StopReason, TaskRunId};
 
@@ -20,7 +21,10 @@ pub(super) struct Draft<'w> {
     pub out: Decision,
     /// Runs that this decision makes.
     pub fresh: Vec<Run>,
-    progress: BTreeMap<TaskRunRef, Progress>,
+    /// The run of the world that was asked for last: mostly it is asked for again.
+    last: Cell<Option<&'w Run>>,
+    /// Where task runs that have moved stand: their last move in `out`.
+    moved: BTreeMap<TaskRunRef, usize>,
     pub(super) edges: BTreeMap<TaskRunRef, Edges>,
     freed: BTreeSet<TaskRunRef>,
     /// Counts of the items of mapped tasks.
@@ -32,6 +36,8 @@ pub(super) struct Draft<'w> {
     pub(super) found: BTreeMap<(CellKey, Instant), Found>,
     /// What cells say to edges, where that has changed.
     pub(super) votes: BTreeMap<(TaskRunRef, u32), Votes>,
+    /// Edges that are waited for no longer from now on.
+    pub(super) over: BTreeSet<(TaskRunRef, EdgeAt)>,
     /// Output in files of attempts that have just ended.
     pub(super) texts: BTreeMap<TaskRunRef, Texts>,
     /// Task runs whose edges or lease have changed; to be judged.
@@ -64,7 +70,8 @@ impl<'w> Draft<'w> {
             now,
             out: Decision::default(),
             fresh: Vec::new(),
-            progress: BTreeMap::new(),
+            last: Cell::new(None),
+            moved: BTreeMap::new(),
             edges: BTreeMap::new(),
             freed: BTreeSet::new(),
             items: BTreeMap::new(),
@@ -72,6 +79,7 @@ impl<'w> Draft<'w> {
             read: BTreeMap::new(),
             found: BTreeMap::new(),
             votes: BTreeMap::new(),
+            over: BTreeSet::new(),
             texts: BTreeMap::new(),
             touched: VecDeque::new(),
             broken: VecDeque::new(),
@@ -79,7 +87,23 @@ impl<'w> Draft<'w> {
     }
 
     pub fn run(&self, id: RunId) -> Option<&Run> {
-        self.fresh.iter().find(|run| run.row.id == id).or_else(|| self.world.run(id))
+        self.fresh.iter().find(|run| run.row.id == id).or_else(|| self.in_world(id))
+    }
+
+    /// A run as the world has it.
+    fn in_world(&self, id: RunId) -> Option<&'w Run> {
+        match self.last.get() {
+            Some(run) if run.row.id == id => Some(run),
+            _ => {
+                self.last.set(self.world.run(id));
+                self.last.get()
+            }
+        }
+    }
+
+    /// A task run as the world has it.
+    pub fn task_run(&self, at: TaskRunRef) -> Option<&'w TaskRun> {
+        self.in_world(at.run)?.get(at.index)
     }
 
     pub fn task(&self, at: TaskRunRef) -> Option<&PlannedTask> {
@@ -87,7 +111,10 @@ impl<'w> Draft<'w> {
     }
 
     pub fn progress(&self, at: TaskRunRef) -> Option<&Progress> {
-        self.progress.get(&at).or_else(|| Some(&self.run(at.run)?.get(at.index)?.progress))
+        match self.moved.get(&at) {
+            Some(nth) => self.out.moves.get(*nth).map(|moved| &moved.to),
+            None => Some(&self.run(at.run)?.get(at.index)?.progress),
+        }
     }
 
     pub fn edges(&self, at: TaskRunRef) -> Edges {
@@ -100,7 +127,7 @@ impl<'w> Draft<'w> {
 
     /// Whether a lease keeps the task run from being started again.
     pub fn is_leased(&self, at: TaskRunRef) -> bool {
-        self.world.live(at).is_some() && !self.freed.contains(&at)
+        self.task_run(at).is_some_and(|it| it.live.is_some()) && !self.freed.contains(&at)
     }
 
     /// The slot of this task run comes back with this decision.
@@ -111,8 +138,8 @@ impl<'w> Draft<'w> {
 
     /// Takes an arrow, and tells the dependents.
     pub fn shift(&mut self, at: TaskRunRef, change: impl FnOnce(&mut Progress)) {
-        let Some((id, before, after)) = self.record(at, change) else { return };
-        self.spread(at, id, &before, &after);
+        let Some((id, before)) = self.record(at, change) else { return };
+        self.spread(at, id, &before);
     }
 
     /// Takes two arrows at once, as far as the dependents are concerned.
@@ -122,17 +149,18 @@ impl<'w> Draft<'w> {
         first: impl FnOnce(&mut Progress),
         second: impl FnOnce(&mut Progress),
     ) {
-        let Some((id, before, _)) = self.record(at, first) else { return };
-        let Some((_, _, after)) = self.record(at, second) else { return };
-        self.spread(at, id, &before, &after);
+        let Some((id, before)) = self.record(at, first) else { return };
+        if self.record(at, second).is_some() {
+            self.spread(at, id, &before);
+        }
     }
 
-    /// Writes an arrow down. Gives the id, and how it stood before and stands after.
+    /// Writes an arrow down. Gives the id, and how it stood before.
     fn record(
         &mut self,
         at: TaskRunRef,
         change: impl FnOnce(&mut Progress),
-    ) -> Option<(TaskRunId, Progress, Progress)> {
+    ) -> Option<(TaskRunId, Progress)> {
         let task_run = self.run(at.run)?.get(at.index)?;
         let (id, of) = match task_run.place {
             Place::Item { of, .. } => (task_run.id, Some(TaskRunRef { run: at.run, index: of })),
@@ -150,15 +178,15 @@ impl<'w> Draft<'w> {
             Some(of) => self.item_moved(of, &before, &to),
             None => self.run_draft(at.run)?.tally.change(before.state, to.state),
         }
-        self.progress.insert(at, to.clone());
-        self.out.moves.push(Move { at, id, from: before.state, to: to.clone(), when: self.now });
-        Some((id, before, to))
+        self.moved.insert(at, self.out.moves.len());
+        self.out.moves.push(Move { at, id, from: before.state, to, when: self.now });
+        Some((id, before))
     }
 
     /// How long what is BLOCKED now may stay so. That does not begin anew where it was so before and
     /// only the cause is another.
     fn blocked_until(&self, at: TaskRunRef) -> Option<Instant> {
-        let before = self.world.task_run(at).map(|task_run| &task_run.progress);
+        let before = self.task_run(at).map(|task_run| &task_run.progress);
         if let Some(before) = before.filter(|before| before.state == State::Blocked) {
             return before.blocked_until;
         }
@@ -168,15 +196,18 @@ impl<'w> Draft<'w> {
 
     /// Changes the counts of the dependents of a task run that has moved, and puts those whose
     /// edges are now others on the list of what is to be judged.
-    fn spread(&mut self, at: TaskRunRef, id: TaskRunId, from: &Progress, to: &Progress) {
-        let Some(plan) = self.run(at.run).map(|run| run.plan.clone()) else { return };
+    fn spread(&mut self, at: TaskRunRef, id: TaskRunId, from: &Progress) {
+        let Some(run) = self.run(at.run) else { return };
+        let (plan, was) = (&run.plan, run.get(at.index).and_then(|it| it.texts.as_deref()));
+        let Some(to) = self.progress(at) else { return };
         let (old_cause, new_cause) = (cause(id, from), cause(id, to));
-        let was = self.run(at.run).and_then(|run| run.get(at.index)?.texts.clone());
-        let is = self.texts.get(&at).or(was.as_deref());
+        let is = self.texts.get(&at).or(was);
         let mut changed = Vec::new();
         for (index, rule) in plan.downstream(at.index) {
-            let before = edge_verdict(rule, Standing::of(from, was.as_deref()));
-            let after = edge_verdict(rule, Standing::of(to, is));
+            let below = TaskRunRef { run: at.run, index };
+            let over = rule.wait_up_to_ms.is_some() && self.is_over(below, EdgeAt::Here(at.index));
+            let before = edge_verdict(rule, Standing::of(from, was)).without(over);
+            let after = edge_verdict(rule, Standing::of(to, is)).without(over);
             if before != after || after == Verdict::Broken && old_cause != new_cause {
                 changed.push((index, rule.kind, before, after));
             }
@@ -267,8 +298,13 @@ impl<'w> Draft<'w> {
             let at = TaskRunRef { run: run.row.id, index };
             let pending = self.progress(at).is_some_and(|p| p.state == State::Pending);
             let counts = self.edges(at).counts;
-            !pending || counts.outside == 0 && counts.unmet > 0
+            !pending || counts.outside == 0 && counts.unmet > 0 && !self.is_patient(at)
         })
+    }
+
+    /// The state of a run is derived anew when this decision is done.
+    pub(super) fn look_at_run(&mut self, id: RunId) {
+        self.run_draft(id);
     }
 
     fn run_draft(&mut self, id: RunId) -> Option<&mut RunDraft> {

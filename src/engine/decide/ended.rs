@@ -80,6 +80,9 @@ impl Draft<'_> {
         let Some(run) = self.world.run(at.run) else { return };
         let (Some(task_run), Some(task)) = (run.get(at.index), run.task(at.index)) else { return };
         let mut record = record;
+        // They are kept with the task run.
+        let fingerprint = record.fingerprint.take();
+        let unchanged = std::mem::take(&mut record.unchanged);
         if task.def.is_probe() {
             record.polls = Some(live.polls + u32::from(live.rest.is_none()));
         }
@@ -102,6 +105,8 @@ impl Draft<'_> {
                 Outcome::Success => {
                     p.state = State::Success;
                     (p.result, p.result_uri) = result;
+                    p.unchanged = unchanged && fingerprint.is_some();
+                    p.fingerprint = fingerprint;
                     // An upstream was rerun while it ran: what it saw of it is old.
                     p.stale |= stale;
                 }

@@ -135,6 +135,7 @@ impl Draft<'_> {
         &mut self,
         at: TaskRunRef,
         (result, result_uri): (Option<&Arc<str>>, Option<&str>),
+        (fingerprint, unchanged): (Option<&str>, bool),
         texts: Option<&Texts>,
     ) -> Result<(), Refusal> {
         let world = self.world;
@@ -155,6 +156,8 @@ impl Draft<'_> {
             p.code = (!kept).then(|| retry::RESULT.to_owned());
             p.result = result.cloned();
             p.result_uri = result_uri.map(str::to_owned);
+            p.fingerprint = fingerprint.filter(|_| kept).map(str::to_owned);
+            p.unchanged = unchanged && p.fingerprint.is_some();
             p.finished_at = Some(now);
             p.stale |= stale;
         });

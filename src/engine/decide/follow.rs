@@ -19,22 +19,40 @@ impl Draft<'_> {
         if !found.state.is_final() {
             return;
         }
+        let Some(row) = self.run(at.run).map(|run| run.row.clone()) else { return };
+        // What somebody tries out counts only where it stands for a fire, which is not known here.
+        if row.interactive {
+            return;
+        }
         let world = self.world;
         let first = (Arc::clone(upstream), DagId(i64::MIN));
         let dags = world.followers.range(first..).take_while(|(name, _)| name == upstream);
         let dags: Vec<DagId> = dags.map(|(_, dag)| *dag).collect();
         for dag in dags {
-            let Some(served) = world.served.get(&dag) else { continue };
-            let Some(row) = self.run(at.run).map(|run| run.row.clone()) else { continue };
-            let target = Target { dag, task: None };
-            let key = TimedKey { target, nominal_at: row.nominal_at, variant: String::new() };
-            if !served.is_let_go_by(upstream, found) || self.timed_run(&key).is_some() {
-                continue;
-            }
-            // What cannot be made of these versions or parameters was refused at registration.
-            if let Some(new) = following(served, &row) {
-                let _ = self.create(&new);
-            }
+            self.follow_one(dag, &row, found);
+        }
+    }
+
+    /// The same of ends that were read: those that nobody saw who served the dag.
+    pub(super) fn follow_up(&mut self, dag: DagId, ends: &[(RunRow, Found)]) {
+        for (row, found) in ends {
+            self.follow_one(dag, row, found);
+        }
+    }
+
+    fn follow_one(&mut self, dag: DagId, row: &RunRow, found: &Found) {
+        // A backfill makes the runs that it names and no others.
+        let served = self.world.served.get(&dag).filter(|_| row.backfill_id.is_none());
+        let Some(served) = served else { return };
+        let target = Target { dag, task: None };
+        let key = TimedKey { target, nominal_at: row.nominal_at, variant: String::new() };
+        if !found.state.is_final() || !served.is_let_go_by(found) || self.timed_run(&key).is_some()
+        {
+            return;
+        }
+        // What cannot be made of these versions or parameters was refused at registration.
+        if let Some(new) = following(served, row) {
+            let _ = self.create(&new);
         }
     }
 

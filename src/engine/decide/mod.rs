@@ -13,9 +13,11 @@ mod fire;
 mod follow;
 mod lost;
 mod overdue;
+mod patience;
 mod rerun;
 mod rest;
 mod timers;
+mod unchanged;
 
 use self::draft::Draft;
 use super::{Decision, Event, TaskRunRef, World};
@@ -87,6 +89,19 @@ pub enum Refusal {
         /// Where that stands.
         state: State,
     },
+    /// A backfill computes these very cells at the moment: never two at once.
+    #[error(
+        "run {run} of backfill {backfill} computes {dag} for this date at the moment\n  \
+         hint: wait for it, or give it up with `mainspring backfills {backfill} cancel`"
+    )]
+    InBackfill {
+        /// The dag.
+        dag: String,
+        /// The backfill's run.
+        run: RunId,
+        /// The backfill.
+        backfill: BackfillId,
+    },
     /// The backfill is not here.
     #[error("backfill {0} is not known here")]
     NoBackfill(BackfillId),
@@ -152,11 +167,13 @@ pub fn decide(world: &World, event: &Event, now: Instant) -> Result<Decision, Re
         Event::ScheduleDue(schedule) => draft.schedule_due(*schedule),
         Event::Pause { schedule, paused, missed } => draft.pause(*schedule, *paused, *missed),
         Event::Read(cells) => draft.read_cells(cells),
+        Event::Ended { dag, ends } => draft.follow_up(*dag, ends),
         Event::Enabled(task) => draft.enabled(*task),
         Event::Expand { at, list } => draft.expand(*at, list)?,
-        Event::Collect { at, result, result_uri, texts } => {
+        Event::Collect { at, result, result_uri, fingerprint, unchanged, texts } => {
             let result = (result.as_ref(), result_uri.as_deref());
-            draft.collect(*at, result, texts.as_deref())?;
+            let mark = (fingerprint.as_deref(), *unchanged);
+            draft.collect(*at, result, mark, texts.as_deref())?;
         }
         Event::NewBackfill(new) => draft.new_backfill(new)?,
         Event::Fill(backfill) => draft.fill(*backfill),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{RerunWhat, Run, TaskRun, TaskRunRef};
 use super::Refusal;
 use super::draft::Draft;
-use crate::model::{Instant, Progress, RunId, State};
+use crate::model::{Instant, Progress, RunId, State, TaskId};
 
 /// What is chosen of a run.
 struct Chosen {
@@ -57,13 +57,28 @@ impl Draft<'_> {
                 chosen
             }
         };
+        let named: &[u32] = match what {
+            RerunWhat::Failed => &[],
+            RerunWhat::Only(named) | RerunWhat::WithDownstream(named) => named,
+        };
         self.refuse_items(run, &chosen)?;
         refuse_open(run, &chosen.planned, |_| true)?;
+        let changed = chosen.changed();
+        let tasks = changed.iter().filter_map(|at| run.plan.tasks.get(*at as usize));
+        let tasks: Vec<TaskId> = tasks.map(|task| task.task_id).collect();
+        self.refuse_filled(&run.plan, &tasks, run.row.nominal_at, Some(id))?;
         self.mark_stale(run.row.id, &chosen);
         let now = self.now;
         for index in &chosen.planned {
             let at = TaskRunRef { run: id, index: *index };
-            self.shift(at, |progress| afresh(progress, now));
+            let is_named = named.contains(index);
+            self.shift(at, |progress| {
+                afresh(progress, now);
+                // Whoever asks for it by name has it computed, whatever came out unchanged.
+                if is_named {
+                    progress.first_ready_at.get_or_insert(now);
+                }
+            });
             self.touched.push_back(at);
         }
         for (of, items) in &chosen.items {

@@ -21,6 +21,7 @@ impl Draft<'_> {
         if self.check_deadline(at) {
             return;
         }
+        self.wait_no_longer(at);
         self.check_blocked(at);
         let world = self.world;
         let Some(live) = world.live(at).filter(|live| !live.ended) else {

@@ -22,8 +22,12 @@ const FIELDS: &[&str] = &[
     "pattern",
     "match_on",
     "on_skip",
+    "wait_up_to",
+    "wait_up_to_ms",
+    "wait_up_to_sec",
     "allow_future",
 ];
+const WAIT: [&str; 3] = ["wait_up_to", "wait_up_to_ms", "wait_up_to_sec"];
 
 const KINDS: &[(&str, EdgeKind)] = &[
     ("SUCCESS", EdgeKind::Success),
@@ -239,6 +243,7 @@ fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
         r.advise("external", "bad_edge", message, "leave it out for a task");
     }
     let on_skip = r.word("on_skip", "bad_on_skip", ON_SKIP);
+    let wait_up_to_ms = wait_up_to(r, kind);
     // The run's own period is the same in every unit but slots, which count fires; but another dag
     // may have one run in the week or the month.
     let (upstream, _) = named?;
@@ -256,7 +261,28 @@ fn object(r: &mut Reader<'_, '_>, dag: &str) -> Option<Dependency> {
         match_on,
         on_skip,
         external,
+        wait_up_to_ms,
     })
+}
+
+/// How long an edge waits. Only one that asks for no success can do without its upstream.
+fn wait_up_to(r: &mut Reader<'_, '_>, kind: EdgeKind) -> Option<i64> {
+    let field = WAIT.into_iter().find(|field| r.get(field).is_some())?;
+    let waits = r.duration(WAIT).flatten()?;
+    if kind != EdgeKind::Completed {
+        let message = match kind {
+            EdgeKind::Weak => "a WEAK edge is never waited for".to_owned(),
+            _ => format!("a {kind} edge does not hold without its upstream, however long it waits"),
+        };
+        r.advise(field, "bad_wait", message, "did you mean kind COMPLETED?");
+        return None;
+    }
+    if waits <= 0 {
+        let message = "an edge that waits for no time is no edge";
+        r.advise(field, "bad_wait", message, "kind WEAK is never waited for");
+        return None;
+    }
+    Some(waits)
 }
 
 fn window(r: &mut Reader<'_, '_>) -> (i32, i32) {

@@ -10,7 +10,9 @@ use super::slots::Known;
 use super::{conditions, dag, edges, map, policy, types};
 use crate::model::json::{kind_of, nearest, shown};
 use crate::model::key::{LONGEST, NameKind, check_asset, check_name, split_versioned};
-use crate::model::{Mapping, Param, ParamType, TaskDef, TaskPolicy, params};
+use crate::model::{
+    Fingerprint, GATE, Mapping, PROBE, Param, ParamType, TaskDef, TaskPolicy, params,
+};
 
 const OWN_FIELDS: &[&str] = &[
     "name",
@@ -35,10 +37,14 @@ const OWN_FIELDS: &[&str] = &[
     "code_hash",
     "source",
     "ext",
+    "fingerprint",
     "interval",
     "interval_ms",
     "interval_sec",
 ];
+
+/// The type of a task that does nothing.
+const NOOP: &str = "noop";
 
 const PARAM_FIELDS: &[&str] = &["name", "type", "nullable", "required", "default", "choices"];
 
@@ -96,6 +102,7 @@ pub(super) fn read(
     }
     conditions::handler_of(r, &kind, has_handler);
     let poll_ms = conditions::poll(r, &kind);
+    let fingerprint = fingerprint(r, &kind);
     let mut labels = dag::labels(r);
     labels.extend(type_label.filter(|label| !labels.contains(label)));
     labels.sort();
@@ -136,6 +143,7 @@ pub(super) fn read(
         map,
         dependencies,
         policy,
+        fingerprint,
         poll_ms,
         authored_version,
         code_hash: r.line("code_hash", 256),
@@ -186,6 +194,20 @@ fn name(r: &mut Reader<'_, '_>, raw: Option<&str>, dag: &str) -> (Option<String>
         r.advise("version", "version_conflict", message, "leave the version out of the name");
     }
     (name, version.or(in_name))
+}
+
+/// Where the fingerprint of its output comes from; what calls nothing has no output.
+fn fingerprint(r: &mut Reader<'_, '_>, kind: &str) -> Option<Fingerprint> {
+    let words = Fingerprint::ALL.iter().map(|word| (word.as_str(), *word));
+    let word =
+        r.word("fingerprint", "bad_fingerprint", &words.collect::<Vec<(&'static str, _)>>())?;
+    if matches!(kind, GATE | PROBE | NOOP) {
+        let message = format!("a task of type {kind} has no output to tell by a fingerprint");
+        let hint = "declare it with the task that writes what this one waits for";
+        r.advise("fingerprint", "no_output", message, hint);
+        return None;
+    }
+    Some(word)
 }
 
 fn handler(r: &mut Reader<'_, '_>) -> Option<String> {

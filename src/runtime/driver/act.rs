@@ -7,7 +7,7 @@ use super::{Driver, Message, Waiting};
 use crate::engine::{Effect, Kept, Place, Report, TaskRunRef, results_asked};
 use crate::model::{AttemptRecord, AttemptStart, Outcome, RunId, State};
 use crate::runtime::crash;
-use crate::runtime::executor::{Executor as _, Input, Job, JobItem, Stoppable};
+use crate::runtime::executor::{Executor as _, Input, Job, JobItem, Said, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -123,7 +123,7 @@ impl Driver {
         if !self.stubs.is_empty() {
             let key = format!("{}.{}", run.row.dag, task.def.name);
             if let Some(stub) = self.stubs.plan.of(&key).cloned() {
-                self.stubs.start(&stub, at, &attempt);
+                self.stubs.start(&stub, at, &attempt, task.def.fingerprint);
                 return None;
             }
         }
@@ -142,6 +142,9 @@ impl Driver {
             return None;
         }
         let result_of = |upstream: &str| {
+            if let Some(input) = outside.get(upstream) {
+                return input.clone();
+            }
             let found = driven
                 .plan
                 .graph
@@ -154,7 +157,7 @@ impl Driver {
                     Kept::File(uri) => Input::File(uri),
                     Kept::Nothing => Input::Nothing,
                 },
-                None => outside.get(upstream).cloned().unwrap_or(Input::Nothing),
+                None => Input::Nothing,
             }
         };
         let inputs = task.def.inputs.iter().map(|(name, from)| (name.clone(), result_of(from)));
@@ -188,6 +191,7 @@ impl Driver {
             log,
             clock: self.clock.clone(),
             stoppable: Stoppable::default(),
+            said: Said::default(),
         })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::gather::light_definitions;
 use super::{Adopt, Driven, Driver, Load, Message, Submit, Waiting};
-use crate::engine::{self, Decision, Event, Plan, TaskRunRef, apply, decide};
+use crate::engine::{self, Decision, Event, Move, Plan, TaskRunRef, apply, decide};
 use crate::model::{Instant, RunRow, Trigger};
 use crate::runtime::executor::{Executor as _, HandlerHost, RunInfo};
 use crate::runtime::refusal::SessionError;
@@ -47,6 +47,7 @@ impl Driver {
             }
             Message::Report(report) => {
                 let report = self.with_texts(report);
+                let report = self.with_mark(report);
                 self.decide(&Event::AttemptEnded(report.clone()), turn, now);
                 Some(Message::Report(report))
             }
@@ -289,6 +290,14 @@ impl Driver {
             if create.row.trigger == Trigger::Dependency {
                 self.drive_follower(&create.row, &create.plan.0);
             }
+        }
+        let tried = |to: &Move| {
+            let run = self.world.run(to.at.run).filter(|_| to.to.state.is_final());
+            run.is_some_and(|run| run.row.interactive)
+        };
+        if self.world.has_followers() && decision.moves.iter().any(tried) {
+            // Whether it stands for a fire is known where its upstream is.
+            self.ends_may_differ();
         }
         if decision.schedules.iter().any(|to| to.paused.is_some()) {
             // What is expected of it is another thing from now on.

@@ -29,9 +29,9 @@ pub struct Upstreams {
     failed_at: Option<Instant>,
 }
 
-struct Reading {
-    task: UpstreamTask,
-    expected: Upstream,
+pub(super) struct Reading {
+    pub task: UpstreamTask,
+    pub expected: Upstream,
 }
 
 impl Driver {
@@ -56,7 +56,7 @@ impl Driver {
         }
         let all = std::mem::take(&mut self.upstreams.stale);
         let keys: Vec<CellKey> = match all {
-            true => self.world.cells().cloned().collect(),
+            true => self.world.cells().collect(),
             false => self.world.unread_cells().cloned().collect(),
         };
         let read: Result<Vec<_>, SessionError> =
@@ -108,9 +108,13 @@ impl Driver {
         Ok(Known { found, task, expected, absence, declared })
     }
 
-    fn found(&self, run: UpstreamRun, (want_result, want_stdout): (bool, bool)) -> Found {
+    pub(super) fn found(
+        &self,
+        run: UpstreamRun,
+        (want_result, want_stdout): (bool, bool),
+    ) -> Found {
         let result = run.result_uri.as_deref().filter(|_| want_result);
-        let log = self.files.log(run.run, run.task_run, run.attempt_no);
+        let log = self.files.log(run.output.0, run.output.1, run.attempt_no);
         let texts = Texts {
             result: result.and_then(|uri| result_head(Path::new(uri))),
             stdout: want_stdout.then(|| stdout_head(&log)).flatten(),
@@ -120,6 +124,7 @@ impl Driver {
             task_run: run.task_run,
             state: run.state,
             code: run.code,
+            unchanged: run.unchanged,
             blocked_by: run.blocked_by,
             result: run.result,
             texts: (texts != Texts::default()).then(|| Box::new(texts)),
@@ -127,7 +132,10 @@ impl Driver {
     }
 
     /// The task behind the name that an edge has for its upstream.
-    fn upstream(&mut self, name: &Arc<str>) -> Result<Option<Arc<Reading>>, SessionError> {
+    pub(super) fn upstream(
+        &mut self,
+        name: &Arc<str>,
+    ) -> Result<Option<Arc<Reading>>, SessionError> {
         if let Some(known) = self.upstreams.known.get(name) {
             return Ok(known.clone());
         }
@@ -195,6 +203,31 @@ impl Driver {
             }));
         }
         report
+    }
+
+    /// A report with whether the output is that of the success before, where a reprocess asks.
+    pub(super) fn with_mark(&mut self, mut report: Report) -> Report {
+        if report.outcome == Outcome::Success {
+            let fingerprint = report.record.fingerprint.as_deref();
+            report.record.unchanged = self.is_unchanged(report.at, fingerprint);
+        }
+        report
+    }
+
+    /// Whether a fingerprint is that of the success before. What cannot be read has changed.
+    pub(super) fn is_unchanged(&mut self, at: TaskRunRef, fingerprint: Option<&str>) -> bool {
+        let Some(run) = self.world.run(at.run).filter(|_| fingerprint.is_some()) else {
+            return false;
+        };
+        let filling = run.row.backfill_id.and_then(|id| self.world.backfill(id));
+        let asks = filling.is_some_and(|filling| filling.plan().ask.reprocess);
+        let Some(task_run) = run.get(at.index).filter(|_| asks).map(|found| found.id) else {
+            return false;
+        };
+        match self.store.earlier_fingerprint(task_run) {
+            Ok(earlier) => earlier.as_deref() == fingerprint,
+            Err(_) => false,
+        }
     }
 
     /// The beginning of a result in a file, where an edge looks at it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Driver;
 use crate::engine::{Event, Gathering, Kept, NoList, Plan, PlannedTask, TaskRunRef, items_of};
-use crate::model::{Instant, Mapping, Over, TaskDef};
+use crate::model::{Instant, Mapping, Over, TaskDef, fingerprint_of};
 use crate::runtime::files::{INLINE_RESULT_LIMIT, RESULT_LIMIT};
 use crate::runtime::turn::Turn;
 
@@ -44,7 +44,10 @@ impl Driver {
                     self.learn_ids(turn);
                     Event::Expand { at, list: listed(self.kept(task_run)) }
                 }
-                Gathering::Results(results) => self.collected(at, results),
+                Gathering::Results(results) => {
+                    let collected = self.collected(at, results);
+                    self.marked(at, collected)
+                }
             };
             self.decide(&event, turn, now);
             // A mistake of ours must not keep the driver here for ever.
@@ -66,9 +69,28 @@ impl Driver {
         }
     }
 
+    /// With the fingerprint of all that the items put out, where each of them has one.
+    fn marked(&mut self, at: TaskRunRef, collected: Event) -> Event {
+        let Event::Collect { result, result_uri, texts, .. } = collected else { return collected };
+        let run = self.world.run(at.run);
+        let items = run.map(|run| run.listed(at.index).collect::<Vec<_>>()).unwrap_or_default();
+        let marks = items.iter().map(|(_, item)| item.progress.fingerprint.as_deref());
+        let marks: Option<Vec<&str>> = marks.collect();
+        let says = run
+            .and_then(|run| run.task(at.index))
+            .is_some_and(|task| task.def.fingerprint.is_some() || !items.is_empty());
+        let fingerprint = marks.filter(|_| says).map(|marks| fingerprint_of(&marks.join("\n")));
+        let unchanged = self.is_unchanged(at, fingerprint.as_deref());
+        Event::Collect { at, result, result_uri, fingerprint, unchanged, texts }
+    }
+
     /// One list of the results of all items: here, in a file, or nowhere where it is too large.
     fn collected(&self, at: TaskRunRef, results: Vec<Kept>) -> Event {
-        let nowhere = Event::Collect { at, result: None, result_uri: None, texts: None };
+        let collect = |result, result_uri, texts| {
+            let (fingerprint, unchanged) = (None, false);
+            Event::Collect { at, result, result_uri, fingerprint, unchanged, texts }
+        };
+        let nowhere = collect(None, None, None);
         let mut text = String::from("[");
         for (nth, kept) in results.into_iter().enumerate() {
             if nth > 0 {
@@ -87,15 +109,14 @@ impl Driver {
         }
         text.push(']');
         if text.len() <= INLINE_RESULT_LIMIT {
-            let result = Some(text.into());
-            return Event::Collect { at, result, result_uri: None, texts: None };
+            return collect(Some(text.into()), None, None);
         }
         let Some(whole) = self.world.task_run(at) else { return nowhere };
         // It has no attempts; its revision grows from one collection to the next.
         match self.files.keep_result(at.run, whole.id, whole.progress.revision, &text) {
             Ok(uri) => {
                 let texts = self.texts_of_result(at, &uri);
-                Event::Collect { at, result: None, result_uri: Some(uri), texts }
+                collect(None, Some(uri), texts)
             }
             Err(_) => nowhere,
         }

@@ -6,7 +6,9 @@
 mod act;
 mod ask;
 mod cells;
+mod circles;
 mod fill;
+mod follow;
 mod gather;
 mod message;
 mod refused;
@@ -100,6 +102,10 @@ pub struct Driver {
     settling: Vec<Settled>,
     /// What edges to other runs look at.
     upstreams: cells::Upstreams,
+    /// Task runs that wait for each other.
+    circles: circles::Circles,
+    /// Ends that make runs of dags which follow them.
+    following: follow::Following,
     /// Probes that live here.
     resting: rests::Resting,
     /// Backfills.
@@ -183,6 +189,8 @@ impl Driver {
             stubs: Stubs::default(),
             settling: Vec::new(),
             upstreams: cells::Upstreams::default(),
+            following: follow::Following::default(),
+            circles: circles::Circles::default(),
             resting: rests::Resting::default(),
             fills: BTreeMap::new(),
             open_elsewhere: Vec::new(),
@@ -194,7 +202,8 @@ impl Driver {
         let mut messages = Vec::new();
         loop {
             messages.append(&mut self.held);
-            let idle = messages.is_empty() && self.instant.is_empty() && !self.has_unread();
+            let unread = self.has_unread() || self.has_unfollowed();
+            let idle = messages.is_empty() && self.instant.is_empty() && !unread;
             if idle && !self.receive(&mut messages) {
                 break;
             }
@@ -320,6 +329,7 @@ impl Driver {
             self.read_slots();
         }
         self.read_cells(&mut turn, now);
+        self.follow_up(&mut turn, now);
         for message in messages {
             if let Some(kept) = self.take(message, &mut turn, &mut waiting, now) {
                 again.push(kept);
@@ -371,10 +381,12 @@ impl Driver {
         }
         self.schedules_stand(&turn);
         self.backfills_stand(turn.decisions());
+        self.ends_are_seen();
         turn.decisions().iter().for_each(|decision| self.resting.stand(decision));
         if let Some(told) = self.told.as_ref().filter(|_| self.serves()) {
             turn.decisions().iter().for_each(|decision| told.tell_of(decision, &self.world, now));
         }
+        self.look_for_circles(now);
         self.tell(&turn.runs(), waiting);
         let effects = turn.effects();
         self.perform(effects);

@@ -247,6 +247,7 @@ impl Driver {
 
     /// Throws the working world away and reads it anew from what is committed.
     pub(super) fn reload(&mut self) -> Result<(), StoreError> {
+        self.ends_are_unseen();
         let next = self.store.next_ids()?;
         self.world = World::new(
             (next.run, next.task_run),

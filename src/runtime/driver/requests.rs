@@ -60,6 +60,7 @@ impl Driver {
             Ok(true) => {
                 let _ = self.refresh();
                 self.cells_may_differ();
+                self.ends_may_differ();
                 self.store.open_requests(self.lease.scope_id, REQUESTS).unwrap_or_default()
             }
             _ => Vec::new(),
@@ -73,6 +74,7 @@ impl Driver {
         if self.clock.stands() && matches!(self.store.changed(), Ok(true)) {
             let _ = self.refresh();
             self.cells_may_differ();
+            self.ends_may_differ();
         }
     }
 

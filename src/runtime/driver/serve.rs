@@ -60,6 +60,11 @@ impl ServedDag {
 }
 
 impl Serving {
+    /// Whether this process schedules.
+    pub(super) fn is_active(&self) -> bool {
+        self.active
+    }
+
     /// The dags that are served.
     pub(super) fn served(&self) -> Vec<DagId> {
         self.dags.keys().copied().collect()
@@ -191,7 +196,12 @@ impl Driver {
                 None => schedule.seen_until(self.seen_until),
             });
         }
-        self.world.serve(known.served.clone(), schedules);
+        let served = match known.removed {
+            true => known.served.clone().following_nobody(),
+            false => known.served.clone(),
+        };
+        self.world.serve(served, schedules);
+        self.ends_may_differ();
         Ok(())
     }
 
@@ -382,6 +392,7 @@ impl Driver {
             _ => Map::new(),
         };
         self.drive(row.clone(), params, plan, &host);
+        self.is_following(row.id);
     }
 
     /// Decides the fires that are due, the earliest first.

@@ -28,6 +28,7 @@ impl Driver {
             && self.held.is_empty()
             && !self.world.has_ready(now)
             && !self.has_unread()
+            && !self.has_unfollowed()
             && self.world.next_gathering().is_none()
             && self.next_wake().is_none_or(|wake| wake > now)
     }

@@ -20,7 +20,7 @@ use super::wire::{Done, FromWorker, WireInput, WireJob};
 use crate::engine::TaskRunRef;
 use crate::model::StopReason;
 use crate::runtime::clock::Clock;
-use crate::runtime::executor::{Finished, Job, JobItem, ProcessHost, Stoppable};
+use crate::runtime::executor::{Finished, Job, JobItem, ProcessHost, Said, Stoppable};
 use crate::runtime::logs::LogSink;
 use crate::runtime::render::Texts;
 
@@ -123,6 +123,7 @@ impl WorkerLine {
             log: Arc::new(LogSink::standard(&self.clock)),
             clock: self.clock.clone(),
             stoppable: Stoppable::default(),
+            said: Said::default(),
         };
         Order { host, job: Arc::new(job) }
     }

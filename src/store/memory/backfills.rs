@@ -6,7 +6,7 @@ use super::commit::conflict;
 use super::{Data, MemoryStore, next};
 use crate::model::{
     BackfillId, BackfillPlan, BackfillRunRow, Instant, RunId, RunState, ScopeId, ScopeLease,
-    TaskId, TaskRunRow,
+    TaskId, TaskRunId, TaskRunRow,
 };
 use crate::store::backfills::{MadeRun, held, overlap};
 use crate::store::verify::{Findings, check_backfills};
@@ -66,6 +66,11 @@ impl BackfillStore for MemoryStore {
         let open: Vec<StoredBackfill> =
             ids.filter_map(|(id, _)| data.stored_backfill(*id)).collect();
         Ok(open.iter().flat_map(|b| held(b).map(|cell| (cell, b.row.id))).collect())
+    }
+
+    fn earlier_fingerprint(&mut self, of: TaskRunId) -> Result<Option<String>, StoreError> {
+        let data = self.lock();
+        Ok(data.earlier(of).and_then(|row| row.progress.fingerprint.clone()))
     }
 
     fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError> {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::definition::to_json;
 use super::{
-    AttemptFilter, Batch, Changed, CommitError, DependentEdge, NextIds, RegisteredDag,
+    AttemptFilter, Batch, Changed, CommitError, DependentEdge, EndsAsked, NextIds, RegisteredDag,
     RegisteredTask, RunFilter, RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult,
     StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
@@ -522,6 +522,25 @@ impl Store for MemoryStore {
         Ok(self.lock().upstream_runs(task, at))
     }
 
+    fn upstream_ends(
+        &mut self,
+        asked: &EndsAsked,
+    ) -> Result<Vec<(RunRow, UpstreamRun)>, StoreError> {
+        Ok(self.lock().upstream_ends(asked))
+    }
+
+    fn journal_head(&mut self) -> Result<i64, StoreError> {
+        Ok(0)
+    }
+
+    fn so_since(
+        &mut self,
+        task: TaskId,
+        is_so: &dyn Fn(&TaskDef) -> bool,
+    ) -> Result<Option<Instant>, StoreError> {
+        Ok(self.lock().so_since(task, is_so))
+    }
+
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {
         Ok(self.lock().dependents(task))
     }
@@ -570,7 +589,7 @@ impl Store for MemoryStore {
 
     fn result(&mut self, task_run: TaskRunId) -> Result<Option<StoredResult>, StoreError> {
         let data = self.lock();
-        let progress = data.task_runs.get(&task_run).map(|row| &row.progress);
+        let progress = data.output_of(task_run).map(|row| &row.progress);
         Ok(progress.and_then(|p| StoredResult::of(p.result.clone(), p.result_uri.clone())))
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Data, MemoryTask};
 use crate::model::{
-    Date, Dependency, EdgeKind, Instant, RunId, ScopeId, State, TaskId, TaskRunRow,
+    Date, Dependency, EdgeKind, Instant, RunId, RunRow, ScopeId, State, TaskDef, TaskId, TaskRunRow,
 };
-use crate::store::definition::{self, NOT_SELECTED, full_key};
-use crate::store::{DependentEdge, RunsAt, StoreError, UpstreamRun, UpstreamTask};
+use crate::store::definition::{self, NOT_SELECTED, UNCHANGED, full_key};
+use crate::store::{DependentEdge, EndsAsked, RunsAt, StoreError, UpstreamRun, UpstreamTask};
 
 impl Data {
     fn task_of(&self, key: &str) -> Option<(TaskId, &MemoryTask)> {
@@ -61,9 +61,8 @@ impl Data {
         };
         let mut rows: Vec<&TaskRunRow> = self.task_runs.values().filter(counts).collect();
         rows.sort_by_key(|row| (row.nominal_at, row.run_id, std::cmp::Reverse(row.map_index)));
-        let newest: BTreeMap<Instant, &TaskRunRow> =
-            rows.into_iter().map(|row| (row.nominal_at, row)).collect();
-        let runs = newest.into_values().map(|row| UpstreamRun {
+        let mut newest: BTreeMap<Instant, UpstreamRun> = BTreeMap::new();
+        let runs = rows.into_iter().map(|row| UpstreamRun {
             run: row.run_id,
             task_run: row.id,
             nominal_at: row.nominal_at,
@@ -73,8 +72,47 @@ impl Data {
             result: row.progress.result.clone(),
             result_uri: row.progress.result_uri.clone(),
             attempt_no: row.progress.attempt_no,
+            unchanged: row.progress.unchanged,
+            output: (row.run_id, row.id),
         });
-        runs.collect()
+        for mut run in runs {
+            let before = newest.remove(&run.nominal_at);
+            if let Some(before) = before.filter(|_| run.code.as_deref() == Some(UNCHANGED)) {
+                run.keep(before);
+            }
+            newest.insert(run.nominal_at, run);
+        }
+        newest.into_values().collect()
+    }
+
+    pub(super) fn upstream_ends(&self, asked: &EndsAsked) -> Vec<(RunRow, UpstreamRun)> {
+        let of_task = self.task_runs.values().filter(|row| row.task_id == asked.task);
+        let fires: Vec<Instant> = of_task.map(|row| row.nominal_at).collect();
+        let is_made = |at: Instant| {
+            let mut runs = self.runs.values().map(|(row, _)| row);
+            runs.any(|row| row.dag_id == asked.follower && row.nominal_at == at && row.timed)
+        };
+        let ended = |run: &UpstreamRun| {
+            let row = self.task_runs.get(&run.task_run);
+            let at = row.and_then(|row| row.progress.finished_at);
+            at.is_some_and(|at| at > asked.since)
+        };
+        let runs = self.upstream_runs(asked.task, &RunsAt::Fires(fires)).into_iter();
+        let open = runs.filter(|run| ended(run) && !is_made(run.nominal_at));
+        open.filter_map(|run| Some((self.runs.get(&run.run)?.0.clone(), run))).collect()
+    }
+
+    pub(super) fn so_since(
+        &self,
+        task: TaskId,
+        is_so: &dyn Fn(&TaskDef) -> bool,
+    ) -> Option<Instant> {
+        let active = self.versions.get(&self.tasks.get(&task)?.active)?.number;
+        let of_task = self.versions.values().filter(|it| it.task == task && it.number <= active);
+        let mut versions: Vec<_> = of_task.collect();
+        versions.sort_by_key(|version| std::cmp::Reverse(version.number));
+        let so = versions.into_iter().take_while(|version| is_so(&version.def));
+        so.last().map(|version| version.created_at)
     }
 
     pub(super) fn dependents(&self, task: TaskId) -> Vec<DependentEdge> {

@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/postgres/0007_items.sql"),
     include_str!("../migrations/postgres/0008_polls.sql"),
     include_str!("../migrations/postgres/0009_backfills.sql"),
+    include_str!("../migrations/postgres/0010_fingerprints.sql"),
 ];
 
 /// The newest schema this version knows.

@@ -78,6 +78,8 @@ fn progress<T>(rows: &[&T], of: impl Fn(&T) -> &Progress + Copy) -> Vec<Value> {
         at(rows, |row| of(row).overdue_at),
         at(rows, |row| of(row).blocked_until),
         texts(rows, |row| of(row).item.as_deref()),
+        texts(rows, |row| of(row).fingerprint.as_deref()),
+        ints(rows, |row| of(row).unchanged.into()),
     ]
 }
 

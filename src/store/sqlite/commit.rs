@@ -191,6 +191,8 @@ fn insert_task_run(insert: &mut Statement<'_>, row: &TaskRunRow) -> rusqlite::Re
         at(now.overdue_at),
         at(now.blocked_until),
         now.item.as_deref(),
+        now.fingerprint,
+        now.unchanged,
     ])?;
     Ok(())
 }
@@ -221,6 +223,8 @@ fn progress(conn: &Connection, batch: &Batch) -> Done {
             at(now.overdue_at),
             at(now.blocked_until),
             now.item.as_deref(),
+            now.fingerprint,
+            now.unchanged,
             progressed.id.0,
             progressed.expected_revision,
         ])?;

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0007_items.sql"),
     include_str!("../migrations/sqlite/0008_polls.sql"),
     include_str!("../migrations/sqlite/0009_backfills.sql"),
+    include_str!("../migrations/sqlite/0010_fingerprints.sql"),
 ];
 
 /// The newest schema this version knows.

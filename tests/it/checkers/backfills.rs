@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mainspring::engine::{Decision, Event, TaskRunRef, World};
+use mainspring::engine::{Decision, Event, TaskRunRef, World, skip_codes};
 use mainspring::model::{
     BackfillId, BackfillPlan, BackfillState, EdgeKind, Instant, OnFailure, RunId, RunState, State,
     Steer, TaskId,
 };
 
+use super::unchanged;
 use crate::sim::rows::MemoryRows;
 
 /// What is really so.
@@ -81,6 +82,7 @@ impl Backfills {
                 }
             }
         }
+        unchanged::check(world, decision, rows, truth)?;
         self.class(world, decision, truth)
     }
 
@@ -230,7 +232,10 @@ impl Backfills {
                     });
                     // Before the first day nothing is expected.
                     let holds = match newest {
-                        Some(found) => found.progress.state == State::Success,
+                        Some(found) => {
+                            found.progress.state == State::Success
+                                || found.progress.code.as_deref() == Some(skip_codes::UNCHANGED)
+                        }
                         None => date.0 < 100,
                     };
                     // It may have been run again since this one began.

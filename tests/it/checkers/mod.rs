@@ -32,6 +32,7 @@ mod run_on;
 mod single;
 mod slots;
 mod timed;
+pub mod unchanged;
 mod unique;
 mod upstreams;
 mod watermark;

@@ -1,7 +1,7 @@
 //! Rules in text: a world, what happens, and what is to be seen then.
 //!
 //! A world is one task a line: `name <- upstreams : policy`. An upstream with `?` is a COMPLETED
-//! edge, with `~` a WEAK one. `probe=1000` as a policy makes a probe of it, `gate` a gate. `map=a`
+//! edge, with `?5000` one that is waited for up to that, with `~` a WEAK one. `probe=1000` as a policy makes a probe of it, `gate` a gate. `map=a`
 //! maps over the result of `a`, `map=[1,2]` over a list, `shards=3` makes shards; an item is
 //! `name[0]`. Events are those of [`Bench::happen`]; after each of them what is
 //! ready is started. What is expected is one word a task: `a=RETRY_WAIT#2(EXIT_1)`.
@@ -108,15 +108,23 @@ fn parse(text: &str) -> Arc<Plan> {
     let name = |line: &str| line.split(['<', ':']).next().unwrap().trim().to_owned();
     let names: Vec<String> = lines.iter().map(|line| name(line)).collect();
     let (mut tasks, mut edges, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+    let mut waits: Vec<Option<i64>> = Vec::new();
     for (index, line) in (0u32..).zip(&lines) {
         let (head, policy) = line.split_once(':').unwrap_or((line, ""));
         let (map, policy) = parse_map(policy);
         for up in head.split_once("<-").map_or("", |(_, up)| up).split_whitespace() {
+            // `a?5000`: waited for up to so many milliseconds.
+            let (up, wait) = match up.split_once('?') {
+                Some((up, "")) => (format!("{up}?"), None),
+                Some((up, wait)) => (format!("{up}?"), Some(wait.parse().unwrap())),
+                None => (up.to_owned(), None),
+            };
             let kind = match up.chars().last() {
                 Some('?') => EdgeKind::Completed,
                 Some('~') => EdgeKind::Weak,
                 _ => EdgeKind::Success,
             };
+            waits.push(wait);
             let up = up.trim_end_matches(['?', '~']);
             edges.push((names.iter().position(|name| name == up).unwrap() as u32, index));
             kinds.push(kind);
@@ -134,7 +142,11 @@ fn parse(text: &str) -> Arc<Plan> {
             None => made,
         });
     }
-    plan(tasks, &edges, kinds)
+    let mut plan = Arc::unwrap_or_clone(plan(tasks, &edges, kinds));
+    for (rule, wait) in plan.rules.iter_mut().zip(waits) {
+        rule.wait_up_to_ms = wait;
+    }
+    Arc::new(plan)
 }
 
 /// What is said of items, and the rest.
@@ -439,7 +451,8 @@ pub fn gathered(world: &World) -> Option<Event> {
         Gathering::Results(results) => {
             let results: Vec<String> = results.into_iter().map(text).collect();
             let result = Some(Arc::from(format!("[{}]", results.join(","))));
-            Event::Collect { at, result, result_uri: None, texts: None }
+            let (fingerprint, unchanged) = (None, false);
+            Event::Collect { at, result, result_uri: None, fingerprint, unchanged, texts: None }
         }
     })
 }

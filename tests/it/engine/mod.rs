@@ -3,6 +3,7 @@
 mod admitting;
 pub mod bench;
 mod blocking;
+mod circles;
 mod conditions;
 mod deadlines;
 mod explaining;
@@ -11,6 +12,7 @@ mod large;
 mod limits;
 mod mapping;
 mod moments;
+mod patience;
 mod preemption;
 mod queue;
 mod retries;

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use mainspring::engine::check_definition;
 use mainspring::model::{
     Ask, AttemptRow, BackfillId, BackfillPlan, DagDef, DagId, Date, Instant, NodeId, NodeRow,
-    PastCell, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunState, ScheduleId, ScopeId, ScopeLease,
-    Skip, State, TaskId, TaskRunId, TaskVersionId, VersionRow,
+    PastCell, ReleaseAsk, ReleaseRow, RequestRow, RunId, RunRow, RunState, ScheduleId, ScopeId,
+    ScopeLease, Skip, State, TaskDef, TaskId, TaskRunId, TaskVersionId, VersionRow,
 };
 use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
     AttemptFilter, BackfillCell, BackfillStore, BackfillSummary, Batch, CommitError, DependentEdge,
-    InTheWay, NextIds, RegisteredDag, RegisteredTask, RunFilter, RunSummary, RunsAt, ScheduleLife,
-    SqlStore, Store, StoreError, StoredBackfill, StoredResult, StoredRun, StoredSchedule,
-    TaskRunView, UpstreamRun, UpstreamTask, Violation,
+    EndsAsked, InTheWay, NextIds, RegisteredDag, RegisteredTask, RunFilter, RunSummary, RunsAt,
+    ScheduleLife, SqlStore, Store, StoreError, StoredBackfill, StoredResult, StoredRun,
+    StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use serde_json::json;
 
@@ -77,6 +77,10 @@ impl BackfillStore for Spoilt {
         self.real.held_cells()
     }
 
+    fn earlier_fingerprint(&mut self, of: TaskRunId) -> Result<Option<String>, StoreError> {
+        self.real.earlier_fingerprint(of)
+    }
+
     fn in_the_way(&mut self, plan: &BackfillPlan) -> Result<Option<InTheWay>, StoreError> {
         self.real.in_the_way(plan)
     }
@@ -111,6 +115,25 @@ impl Store for Spoilt {
 
     fn register(&mut self, d: &[DagDef], now: Instant) -> Result<Vec<RegisteredDag>, StoreError> {
         self.real.register(d, now)
+    }
+
+    fn upstream_ends(
+        &mut self,
+        asked: &EndsAsked,
+    ) -> Result<Vec<(RunRow, UpstreamRun)>, StoreError> {
+        self.real.upstream_ends(asked)
+    }
+
+    fn journal_head(&mut self) -> Result<i64, StoreError> {
+        self.real.journal_head()
+    }
+
+    fn so_since(
+        &mut self,
+        task: TaskId,
+        is_so: &dyn Fn(&TaskDef) -> bool,
+    ) -> Result<Option<Instant>, StoreError> {
+        self.real.so_since(task, is_so)
     }
 
     fn upstream(&mut self, key: &str) -> Result<Option<UpstreamTask>, StoreError> {

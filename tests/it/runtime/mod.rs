@@ -2,6 +2,7 @@
 
 mod crash;
 mod faults;
+mod following;
 mod handlers;
 mod life;
 mod mapping;

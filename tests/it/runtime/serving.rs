@@ -357,3 +357,32 @@ fn a_fire_that_was_lost_by_hand_is_found() {
     assert_eq!((proof.fires, proof.violations.len()), (2, 0));
     assert_eq!(proof.unproven, [("d.default".to_owned(), at(4))]);
 }
+
+/// C19: a deadlock is told within a minute, and once.
+#[test]
+fn runs_that_wait_for_each_other_are_told_once() {
+    let folder = Folder::new("circle");
+    let desk = Desk::open(&folder);
+    let tasks = json!([
+        {"name": "x", "handler": "m:x",
+            "depends_on": [{"upstream": "y", "offset": 1, "allow_future": true}]},
+        {"name": "y", "handler": "m:y", "depends_on": [{"upstream": "x", "offset": -1}]},
+    ]);
+    desk.serve(tasks, json!([{"expression": "0 1 * * *"}]), &Arc::new(Host::default()));
+    let circles = |desk: &Desk| -> Vec<String> {
+        let told = desk.session.news().into_iter();
+        told.filter_map(|news| match news {
+            News::Circle { why, .. } => Some(why),
+            _ => None,
+        })
+        .collect()
+    };
+    // The first day has no day before it, so nothing waits for each other yet.
+    desk.pass(24 * HOUR);
+    desk.pass(HOUR / 60);
+    assert_eq!(circles(&desk), Vec::<String>::new());
+    desk.pass(2 * HOUR);
+    assert_eq!(circles(&desk), ["d.x of run 1 -> d.y of run 2 -> d.x of run 1"]);
+    desk.pass(HOUR);
+    assert_eq!(circles(&desk), Vec::<String>::new());
+}

@@ -38,6 +38,10 @@ enum Fault {
     PauseWaits,
     /// Skips by a condition count as success.
     SkipsHold,
+    /// What is waited for up to a time is waited for as long as it takes.
+    WaitsForEver,
+    /// It is waited for half of its time.
+    HalfTheWait,
 }
 
 const DAY: i64 = 86_400_000_000;
@@ -69,6 +73,8 @@ struct Tale {
     steps: u64,
     blocked: u64,
     skipped: u64,
+    /// Starts without an upstream that was waited for up to a time.
+    without: u64,
 }
 
 fn date(day: i32) -> Date {
@@ -180,6 +186,8 @@ fn edge(rng: &mut Rng, dag: usize, at: usize, dags: usize) -> Dependency {
         on_skip: rng
             .chance(150)
             .then(|| *rng.pick(&[OnSkip::Satisfied, OnSkip::Skip, OnSkip::Block])),
+        wait_up_to_ms: (kind == EdgeKind::Completed && rng.chance(600))
+            .then(|| 1_000 * (1 + rng.below(20) as i64)),
         ..Dependency::on_success(Shape::key(up, task))
     }
 }
@@ -194,6 +202,8 @@ fn spoilt(def: &TaskDef, fault: Fault) -> TaskDef {
                 edge.offset_to -= 1;
             }
             Fault::NoWindow => edge.offset_from = edge.offset_to,
+            Fault::WaitsForEver => edge.wait_up_to_ms = None,
+            Fault::HalfTheWait => edge.wait_up_to_ms = edge.wait_up_to_ms.map(|wait| wait / 2),
             Fault::SkipsHold if edge.on_skip.is_none() => edge.on_skip = Some(OnSkip::Satisfied),
             _ => {}
         }
@@ -221,6 +231,7 @@ impl Tale {
             steps: 0,
             blocked: 0,
             skipped: 0,
+            without: 0,
         };
         for _ in 0..120 {
             tale.something()?;
@@ -394,6 +405,7 @@ impl Tale {
                     task_run: row.id,
                     state,
                     code: row.progress.code.clone(),
+                    unchanged: row.progress.unchanged,
                     blocked_by: row.progress.blocked_by,
                     result: row.progress.result.clone(),
                     texts: None,
@@ -448,8 +460,13 @@ impl Tale {
     }
 
     /// An attempt starts only if, by the rows of this moment, every edge lets it go.
-    fn starts(&self, decision: &Decision) -> Result<(), String> {
+    fn starts(&mut self, decision: &Decision) -> Result<(), String> {
         for start in &decision.starts {
+            let stored = &self.rows.runs[&start.at.run];
+            let shape = &self.shapes[stored.row.dag_id.0 as usize];
+            let mut edges = shape.defs[start.at.index as usize].dependencies.iter();
+            let without = |edge: &Dependency| !self.said(edge, stored).lets_go();
+            self.without += u64::from(edges.any(without));
             for (edge, verdict) in self.verdicts(start.at) {
                 if !verdict.lets_go() {
                     return Err(format!(
@@ -470,7 +487,18 @@ impl Tale {
         edges.map(|edge| (edge.clone(), self.naive(edge, stored))).collect()
     }
 
+    /// What an edge says, with how long it is waited for: from when the run was made, and no less
+    /// than from its nominal time.
     fn naive(&self, edge: &Dependency, of: &super::rows::Stored) -> Verdict {
+        let said = self.said(edge, of);
+        let from = of.row.nominal_at.max(of.row.created_at);
+        match edge.wait_up_to_ms {
+            Some(wait) if self.now >= from.plus_millis(wait) && !said.lets_go() => Verdict::Holds,
+            _ => said,
+        }
+    }
+
+    fn said(&self, edge: &Dependency, of: &super::rows::Stored) -> Verdict {
         if edge.kind == EdgeKind::Weak {
             return Verdict::Holds;
         }
@@ -592,6 +620,8 @@ impl Tale {
         self.world = self.rows.world(4, NodeId(1));
         let before = self.hash;
         self.read()?;
+        // What was waited for long enough is no longer, which no row says.
+        self.step(Event::Tick)?;
         if self.world.next_wake().is_some() || self.world.has_ready(self.now) || self.hash != before
         {
             let due = (self.world.next_wake(), self.world.has_ready(self.now), self.hash == before);
@@ -612,18 +642,23 @@ fn edges_to_other_runs_are_as_a_naive_reading_has_them() {
         Some(seed) => seed..seed + 1,
         None => 0..super::number("MAINSPRING_WORLDS").unwrap_or(1000),
     };
-    let (mut steps, mut blocked, mut skipped) = (0, 0, 0);
+    let (mut steps, mut blocked, mut skipped, mut without) = (0, 0, 0, 0);
     for seed in seeds.clone() {
         match Tale::tell(seed, Fault::None) {
             Ok(tale) => {
                 steps += tale.steps;
                 blocked += tale.blocked;
                 skipped += tale.skipped;
+                without += tale.without;
             }
             Err(wrong) => panic!("MAINSPRING_SEED={seed}: {wrong}"),
         }
     }
-    println!("{seeds:?}: {steps} decisions, {blocked} times blocked, {skipped} times skipped");
+    println!(
+        "{seeds:?}: {steps} decisions, {blocked} times blocked, {skipped} times skipped, {without} \
+         starts without an upstream"
+    );
+    assert!(without > 0 || seeds.end - seeds.start < 100, "nobody goes on without an upstream");
 }
 
 #[test]
@@ -646,4 +681,6 @@ fn each_rule_that_is_taken_away_is_missed() {
     caught(Fault::NoWindow, "states");
     caught(Fault::PauseWaits, "states");
     caught(Fault::SkipsHold, "states");
+    caught(Fault::WaitsForEver, "states");
+    caught(Fault::HalfTheWait, "edges");
 }

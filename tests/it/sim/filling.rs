@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mainspring::engine::{
     Absence, CellAt, CellKey, Decision, Effect, Event, Found, Known, NewBackfill, Plan,
-    PlannedTask, Report, RerunWhat, TaskRunRef, World, apply, decide,
+    PlannedTask, Report, RerunWhat, TaskRunRef, World, apply, decide, skip_codes,
 };
 use mainspring::model::{
     AttemptRecord, BackfillAsk, BackfillId, BackfillOrder, BackfillPlan, BackfillState,
@@ -40,6 +40,10 @@ enum Fault {
     NoEdges,
     /// A failure stops nothing.
     NeverStops,
+    /// What other runs put out counts as unchanged.
+    AllUnchanged,
+    /// Nobody knows whose runs are in a cell, so all of them count as changed.
+    AllChanged,
 }
 
 /// Seeds that found something once; told first.
@@ -357,6 +361,7 @@ impl Tale {
             on_failure: *self.rng.pick(&[OnFailure::Continue, OnFailure::Stop]),
             priority: self.rng.below(10) as u8,
             share: 1 + self.rng.below(100) as u8,
+            reprocess: self.rng.chance(500),
             ..plan.ask
         };
         let mut index: BTreeMap<TaskId, u32> = BTreeMap::new();
@@ -386,10 +391,15 @@ impl Tale {
                     tasks = vec![*self.rng.pick(&tasks)];
                 }
                 let known = sets.len() as u32;
+                let keep = match plan.ask.reprocess {
+                    true => tasks.iter().copied().filter(|_| self.rng.chance(800)).collect(),
+                    false => Vec::new(),
+                };
                 let set = *sets.entry((dag, tasks.clone())).or_insert_with(|| {
                     plan.sets.push(TaskSet {
                         dag: format!("d{dag}"),
                         tasks,
+                        keep,
                         timezone: "UTC".into(),
                         alone: false,
                     });
@@ -464,6 +474,11 @@ impl Tale {
         let at = *self.rng.pick(&live);
         let (attempt_no, token) = self.live.remove(&at).unwrap();
         let result = (outcome == Outcome::Success).then(|| Arc::from("1"));
+        let record = AttemptRecord {
+            fingerprint: Some("1".into()),
+            unchanged: self.rng.chance(700),
+            ..AttemptRecord::default()
+        };
         self.happen(Event::AttemptEnded(Report {
             at,
             attempt_no,
@@ -471,7 +486,7 @@ impl Tale {
             outcome,
             result,
             result_uri: None,
-            record: AttemptRecord::default(),
+            record,
             released: true,
             texts: None,
         }))
@@ -551,12 +566,15 @@ impl Tale {
             let (code, result) = (progress.code.clone(), progress.result.clone());
             let (state, blocked_by) = (progress.state, progress.blocked_by);
             let texts = None;
-            let found = Found { run, task_run: row.id, state, code, blocked_by, result, texts };
+            let unchanged = progress.unchanged || self.fault == Fault::AllUnchanged;
+            let task_run = row.id;
+            let found = Found { run, task_run, state, code, unchanged, blocked_by, result, texts };
             (row.nominal_at, found)
         };
         let found = rows.map(found).collect();
         let absence = Absence::BeforeFirst;
-        Known { expected, absence, task: None, found, declared: false }
+        let task = (self.fault != Fault::AllChanged).then_some(task);
+        Known { expected, absence, task, found, declared: false }
     }
 
     fn step(&mut self, event: Event) -> Result<(), String> {
@@ -641,6 +659,12 @@ impl Tale {
         (!open.is_empty()).then_some(open)
     }
 
+    /// How many task runs were left as they are.
+    fn kept(&self) -> usize {
+        let rows = self.rows.runs.values().flat_map(|stored| stored.task_runs.values());
+        rows.filter(|row| row.progress.code.as_deref() == Some(skip_codes::UNCHANGED)).count()
+    }
+
     /// The same process reads its rows anew; what is halted stays so.
     fn reread(&self) -> World {
         let mut world = self.rows.world(self.slots, NodeId(1));
@@ -658,13 +682,14 @@ fn a_backfill_touches_the_cells_that_it_names_and_no_others() {
         Some(seed) => seed..seed + 1,
         None => 0..super::number("MAINSPRING_WORLDS").unwrap_or(1000),
     };
-    let (mut steps, mut made) = (0, 0);
+    let (mut steps, mut made, mut kept) = (0, 0, 0);
     let (mut states, mut notes) = (BTreeMap::new(), BTreeMap::new());
     for seed in FOUND.iter().copied().chain(seeds.clone()) {
         match Tale::tell(seed, Fault::None) {
             Ok(tale) => {
                 steps += tale.steps;
                 made += tale.made;
+                kept += tale.kept();
                 tale.states.iter().for_each(|(s, n)| *states.entry(*s).or_insert(0) += n);
                 tale.notes.iter().for_each(|(s, n)| *notes.entry(s.clone()).or_insert(0) += n);
             }
@@ -674,6 +699,7 @@ fn a_backfill_touches_the_cells_that_it_names_and_no_others() {
     println!("{seeds:?}: {steps} decisions, {made} runs made, {states:?}, not made: {notes:?}");
     if seeds.end - seeds.start >= 1000 {
         use BackfillState::{Canceled, Failed, Success};
+        assert!(kept > 500, "{kept} were left as they are");
         assert!([Success, Failed, Canceled].iter().all(|state| states.contains_key(state)));
         assert!(
             [backfill_notes::RUNNING, backfill_notes::NOT_STARTED]
@@ -703,5 +729,7 @@ fn each_rule_of_backfills_that_is_taken_away_is_missed() {
     caught(Fault::NoClass, "class");
     caught(Fault::NoInFlight, "in_flight");
     caught(Fault::NoEdges, "order");
+    caught(Fault::AllUnchanged, "unchanged");
+    caught(Fault::AllChanged, "unchanged");
     caught(Fault::NeverStops, "stop");
 }

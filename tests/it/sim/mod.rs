@@ -9,6 +9,7 @@ mod exhaust;
 mod filling;
 mod fires;
 mod fires_planted;
+mod follow;
 pub mod lives;
 mod planted;
 pub mod rng;

@@ -107,6 +107,16 @@ fn edges_to_other_runs_and_assets_are_read() {
         "match_on": "stdout", "on_skip": "block"});
     let printed = edge(printed);
     assert_eq!((printed.match_on, printed.on_skip), (MatchOn::Stdout, Some(OnSkip::Block)));
+    let completed = json!({"upstream": "extract", "kind": "COMPLETED"});
+    assert_eq!(edge(completed).wait_up_to_ms, None);
+    for (field, value) in [
+        ("wait_up_to", json!("2h")),
+        ("wait_up_to_ms", json!(7_200_000)),
+        ("wait_up_to_sec", json!(7_200)),
+    ] {
+        let waits = edge(json!({"upstream": "extract", "kind": "COMPLETED", field: value}));
+        assert_eq!(waits.wait_up_to_ms, Some(7_200_000), "{field}");
+    }
 }
 
 #[test]
@@ -118,6 +128,23 @@ fn edges_that_say_two_things_are_refused() {
         (json!({"asset": "a."}), "bad_name", "asset"),
         (json!({"upstream": "extract", "external": true}), "bad_edge", "external"),
         (json!({"upstream": "extract", "match_on": "stdout"}), "bad_pattern", "match_on"),
+        (json!({"upstream": "extract", "wait_up_to": "2h"}), "bad_wait", "wait_up_to"),
+        (
+            json!({"upstream": "extract", "kind": "WEAK", "wait_up_to_ms": 1}),
+            "bad_wait",
+            "wait_up_to_ms",
+        ),
+        (json!({"asset": "a", "wait_up_to": "2h"}), "bad_wait", "wait_up_to"),
+        (
+            json!({"upstream": "extract", "kind": "COMPLETED", "wait_up_to": 0}),
+            "bad_wait",
+            "wait_up_to",
+        ),
+        (
+            json!({"upstream": "extract", "kind": "COMPLETED", "wait_up_to": "soon"}),
+            "bad_duration",
+            "wait_up_to",
+        ),
     ] {
         refused(&waits(json!([edge])), code, &format!("flights.clean.depends_on[0].{field}"));
     }

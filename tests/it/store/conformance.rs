@@ -82,6 +82,7 @@ suite! {
     limits::a_deadline_is_noted_and_told_once,
     limits::runs_that_wait_for_time_alone_are_found,
     past::what_became_of_cells_is_told,
+    past::what_was_left_as_it_was_is_the_success_before,
     processes::a_process_joins_beats_and_leaves,
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
     processes::one_node_at_a_time_leads,

@@ -18,6 +18,7 @@ pub fn at(seconds: i64) -> Instant {
 pub fn task(name: &str, upstreams: &[&str]) -> TaskDef {
     TaskDef {
         poll_ms: None,
+        fingerprint: None,
         name: name.into(),
         kind: "python".into(),
         handler: Some(format!("jobs:{name}")),

@@ -40,8 +40,8 @@ fn written() -> [ScheduleDef; 3] {
 fn an_older_file_says_after_its_upgrade_what_it_said_before() {
     let folder = Folder::new();
     let path = schema_2(&folder);
-    assert_eq!(SqliteStore::migrate(&path).unwrap(), (2, 9));
-    assert_eq!(SqliteStore::migrate(&path).unwrap(), (9, 9));
+    assert_eq!(SqliteStore::migrate(&path).unwrap(), (2, 10));
+    assert_eq!(SqliteStore::migrate(&path).unwrap(), (10, 10));
     let mut store = open(&path);
     let [night, noon, hourly] = written();
     let dag = store.dag("flights").unwrap().unwrap();

@@ -40,6 +40,31 @@ class TestBackfill:
         assert "plan.apply()" not in said.out
         assert len(orders("runs", "--json").json) == 1
 
+    def test_a_project_of_which_nothing_was_run_is_read_from_its_files(
+            self, project: Project) -> None:
+        project.write("dags/orders.py", ORDERS)
+        project.write("dags/sums.py", """
+            import mainspring as ms
+
+            with ms.Dag("sums", schedule="0 3 * * *", start_date="2024-01-01") as dag:
+
+                @ms.task(depends_on=[ms.dep("orders.load", window=(-1, 0))])
+                def week(): ...
+        """)
+        project.write("dags/broken.py", "import mainspring as ms\nms.Dag('broken', schedule='x')\n")
+        said = project("backfill", "orders", "--from", "2024-01-03", "--to", "2024-01-03",
+                       "--downstream")
+        assert said.code == 0, said
+        # Of the two dates that look at the 3rd one both follow.
+        assert "4 of 4 cells are computed, 3 runs" in said.out
+        assert "1 problem in other dag files" in said.err
+        assert project("runs", "--json").json == {"runs": []} or not project("runs", "--json").json
+
+    def test_a_dag_whose_file_is_wrong_is_not_planned(self, project: Project) -> None:
+        project.write("dags/orders.py", ORDERS.replace("0 2 * * *", "0 25 * * *"))
+        said = project("backfill", "orders", *RANGE)
+        assert said.code == 1 and "nothing was begun" in said.err, said
+
     def test_a_plan_is_one_document(self, orders: Project) -> None:
         said = orders("backfill", "orders", *RANGE, "--only", "missing,failed", "--tasks", "load",
                       "--param", "client=x", "--order", "desc", "--json")

@@ -81,3 +81,73 @@ def test_the_commands(place):
     code, out, err = place.ms("backfills", 1, "pause")
     assert code != 0 and "has ended" in out + err
     place.sound()
+
+
+CHAIN = """
+    with ms.Dag("daily", schedule="0 2 * * *", start_date="2024-01-01") as daily:
+        @ms.task(retries=0)
+        def raw(biz_date):
+            said("start", date=str(biz_date))
+
+        @ms.task(retries=0, depends_on=[raw], fingerprint=lambda rows: rows // 10)
+        def same() -> int:
+            ctx = ms.context()
+            said("start", date=str(ctx.biz_date))
+            if os.path.exists(os.path.join(os.environ["GATES"], "again")):
+                held("go")
+            return 40 + ctx.run_id
+
+        @ms.task(retries=0, depends_on=[same])
+        def load(biz_date):
+            said("start", date=str(biz_date))
+
+    with ms.Dag("weekly", schedule="0 4 * * *", start_date="2024-01-01") as weekly:
+        @ms.task(retries=0, depends_on=[ms.dep("daily.load", window=(-1, 0))])
+        def two(biz_date):
+            said("start", date=str(biz_date))
+"""
+
+FIRST = """
+    import mainspring as ms
+    done = ms.backfill("daily", "2024-06-01", "2024-06-03", downstream=True).apply()
+    print(done.state)
+"""
+
+AGAIN = """
+    import mainspring as ms
+    done = ms.reprocess("daily.raw", "2024-06-02").apply(wait=False)
+    print(done.id)
+"""
+
+
+def test_a_reprocess_stops_where_nothing_changes_though_its_scheduler_is_killed(place):
+    place.write("dags.py", CHAIN)
+    up = place.up()
+    code, out, err = place.python(FIRST)
+    assert (code, out.strip()) == (0, "SUCCESS"), err
+    before = len(place.story())
+    place.open_gate("again")
+    code, out, err = place.python(AGAIN)
+    assert (code, out.strip()) == (0, "2"), err
+    tools.until(lambda: len(place.story()) == before + 2)
+    up.kill()
+    up.gone()
+    place.open_gate("go")
+    place.up()
+    tools.until(lambda: [row["state"] for row in place.rows(
+        "SELECT state FROM backfill ORDER BY id")] == ["SUCCESS", "SUCCESS"])
+    # What was live when its process went ran once more, and came out as it was.
+    assert [(line["task"], line["date"]) for line in place.story()[before:]] == [
+        ("raw", "2024-06-02"), ("same", "2024-06-02"), ("same", "2024-06-02")]
+    cells = place.rows("SELECT task.name AS task, task_run.biz_date AS date, task_run.state AS state, "
+                       "task_run.code AS code, task_run.fingerprint AS mark FROM task_run "
+                       "JOIN task ON task.id = task_run.task_id JOIN run ON run.id = task_run.run_id "
+                       "WHERE run.backfill_id = 2 ORDER BY task_run.id")
+    assert [tuple(row.values()) for row in cells] == [
+        ("raw", "2024-06-02", "SUCCESS", None, None),
+        ("same", "2024-06-02", "SUCCESS", None, "4"),
+        ("load", "2024-06-02", "SKIPPED", "UNCHANGED", None),
+        ("two", "2024-06-02", "SKIPPED", "UNCHANGED", None),
+        ("two", "2024-06-03", "SKIPPED", "UNCHANGED", None),
+    ]
+    place.sound()

@@ -10,7 +10,7 @@ use super::errors::Fault;
 use super::{Here, rows, texts};
 use crate::model::{
     BackfillId, BackfillPlan, BackfillRow, BackfillRunRow, Instant, RunId, ScopeId, ScopeLease,
-    TaskId, TaskRunId,
+    State, TaskId, TaskRunId,
 };
 use crate::store::backfills::{MadeRun, held, overlap};
 use crate::store::definition::to_json;
@@ -50,6 +50,16 @@ impl BackfillStore for Here {
         self.read(|conn| {
             let open = open(conn)?;
             Ok(open.iter().flat_map(|b| held(b).map(|cell| (cell, b.row.id))).collect())
+        })
+    }
+
+    fn earlier_fingerprint(&mut self, of: TaskRunId) -> Result<Option<String>, StoreError> {
+        self.read(|conn| {
+            let mut select = conn.prepare_cached(texts::TASK_RUN_EARLIER)?;
+            let found: Option<Option<String>> = select
+                .query_row(params![of.0, State::Success.as_str()], |row| row.get(0))
+                .optional()?;
+            Ok(found.flatten())
         })
     }
 

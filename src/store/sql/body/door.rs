@@ -11,11 +11,11 @@ use super::{
 };
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, ReleaseAsk,
-    ReleaseRow, RequestRow, RunId, ScheduleId, ScopeId, ScopeLease, Skip, TaskId, TaskRunId,
-    TaskVersionId, VersionRow,
+    ReleaseRow, RequestRow, RunId, RunRow, ScheduleId, ScopeId, ScopeLease, Skip, TaskDef, TaskId,
+    TaskRunId, TaskVersionId, VersionRow,
 };
 use crate::store::{
-    AttemptFilter, Batch, Changed, CommitError, DependentEdge, NextIds, RegisteredDag,
+    AttemptFilter, Batch, Changed, CommitError, DependentEdge, EndsAsked, NextIds, RegisteredDag,
     RegisteredTask, RunFilter, RunSummary, RunsAt, ScheduleLife, Store, StoreError, StoredResult,
     StoredRun, StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
@@ -304,6 +304,25 @@ impl Store for Here {
 
     fn upstream_runs(&mut self, task: TaskId, at: &RunsAt) -> Result<Vec<UpstreamRun>, StoreError> {
         self.read(|conn| upstreams::runs(conn, task, at))
+    }
+
+    fn upstream_ends(
+        &mut self,
+        asked: &EndsAsked,
+    ) -> Result<Vec<(RunRow, UpstreamRun)>, StoreError> {
+        self.read(|conn| upstreams::ends(conn, asked))
+    }
+
+    fn journal_head(&mut self) -> Result<i64, StoreError> {
+        self.read(upstreams::journal_head)
+    }
+
+    fn so_since(
+        &mut self,
+        task: TaskId,
+        is_so: &dyn Fn(&TaskDef) -> bool,
+    ) -> Result<Option<Instant>, StoreError> {
+        self.read(|conn| upstreams::so_since(conn, task, is_so))
     }
 
     fn dependents(&mut self, task: TaskId) -> Result<Vec<DependentEdge>, StoreError> {

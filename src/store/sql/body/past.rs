@@ -5,7 +5,7 @@ use super::client::{Connection, params};
 use super::errors::Fault;
 use super::{rows, texts};
 use crate::model::{Date, Instant, PastCell, RunId, State, TaskId, TaskVersionId};
-use crate::store::definition::{DISABLED, NOT_SELECTED};
+use crate::store::definition::{DISABLED, NOT_SELECTED, UNCHANGED};
 
 pub(super) fn cells(
     conn: &Connection,
@@ -15,6 +15,8 @@ pub(super) fn cells(
 ) -> Result<(), Fault> {
     let mut select = conn.prepare_cached(texts::PAST_OF_TASK)?;
     let mut found = select.query(params![
+        UNCHANGED,
+        State::Success.as_str(),
         DISABLED,
         State::Blocked.as_str(),
         task.0,

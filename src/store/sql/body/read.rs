@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::client::{self, Connection, NO_LIMIT, OptionalExtension, Row, Value, params_from_iter};
+use super::client::{
+    self, Connection, NO_LIMIT, OptionalExtension, Row, Value, params, params_from_iter,
+};
 
 use super::errors::Fault;
 use super::texts;
@@ -12,6 +14,7 @@ use crate::model::{
     AttemptRow, DagId, RunId, RunState, ScheduleDef, ScheduleId, ScopeId, ScopeLease, State,
     TaskDef, TaskId, TaskRunId, TaskVersionId,
 };
+use crate::store::definition::UNCHANGED;
 use crate::store::{
     AttemptFilter, RegisteredDag, RegisteredTask, RunFilter, RunSummary, StoreError, StoredResult,
     StoredRun, TaskRunView,
@@ -242,7 +245,7 @@ pub(super) fn limits(conn: &Connection) -> Found<BTreeMap<String, (u32, u32)>> {
 pub(super) fn result(conn: &Connection, task_run: TaskRunId) -> Found<Option<StoredResult>> {
     let result = conn
         .prepare_cached(texts::TASK_RUN_RESULT)?
-        .query_row([task_run.0], |row| {
+        .query_row(params![UNCHANGED, State::Success.as_str(), task_run.0], |row| {
             let text = row.get_ref(0)?.as_str_or_null()?.map(Arc::from);
             Ok(StoredResult::of(text, row.get(1)?))
         })

@@ -201,6 +201,7 @@ fn dependency(
         edge.pattern,
         edge.pattern.as_ref().map(|_| edge.match_on.as_str()),
         edge.on_skip.map(|word| word.as_str()),
+        edge.wait_up_to_ms,
         edge.asset(),
         now.0,
     ])?;

@@ -81,7 +81,7 @@ pub(super) fn run(row: &Row<'_>) -> Result<(RunRow, bool)> {
 }
 
 /// How many columns `task_run` reads.
-pub(super) const TASK_RUN_COLUMNS: usize = 29;
+pub(super) const TASK_RUN_COLUMNS: usize = 31;
 
 /// The columns of `task_run_of_run`.
 pub(super) fn task_run(row: &Row<'_>) -> Result<TaskRunRow> {
@@ -116,6 +116,8 @@ pub(super) fn task_run(row: &Row<'_>) -> Result<TaskRunRow> {
             overdue_at: instant_or_null(row, 26)?,
             blocked_until: instant_or_null(row, 27)?,
             item: text_or_null(row, 28)?,
+            fingerprint: row.get(29)?,
+            unchanged: row.get(30)?,
         },
     })
 }
@@ -148,6 +150,8 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptRow> {
             error_code: row.get(18)?,
             error_type: row.get(19)?,
             error_kinds: Vec::new(),
+            fingerprint: None,
+            unchanged: false,
             error: row.get(20)?,
             traceback: row.get(21)?,
             log_uri: row.get(22)?,

@@ -7,10 +7,13 @@ use super::read::{self, json};
 use super::texts;
 use super::{rows, schedules};
 use crate::model::{
-    DagDef, Date, EdgeKind, Instant, RunId, ScheduleId, ScopeId, State, TaskDef, TaskId, TaskRunId,
+    DagDef, Date, EdgeKind, Instant, RunId, RunRow, ScheduleId, ScopeId, State, TaskDef, TaskId,
+    TaskRunId,
 };
-use crate::store::definition::{NOT_SELECTED, PROBE, fires, unknown_asset, unknown_task};
-use crate::store::{DependentEdge, RunsAt, UpstreamRun, UpstreamTask};
+use crate::store::definition::{
+    NOT_SELECTED, PROBE, UNCHANGED, fires, unknown_asset, unknown_task,
+};
+use crate::store::{DependentEdge, EndsAsked, RunsAt, UpstreamRun, UpstreamTask};
 
 pub(super) fn upstream(conn: &Connection, key: &str) -> Result<Option<UpstreamTask>, Fault> {
     let mut select = conn.prepare_cached(texts::UPSTREAM_TASK)?;
@@ -59,9 +62,15 @@ pub(super) fn runs(
     at: &RunsAt,
 ) -> Result<Vec<UpstreamRun>, Fault> {
     let mut runs: Vec<UpstreamRun> = Vec::new();
-    let mut add = |found: UpstreamRun| match runs.last_mut() {
+    let mut add = |mut found: UpstreamRun| match runs.last_mut() {
         // The last row of an instant is of the newest run.
-        Some(last) if last.nominal_at == found.nominal_at => *last = found,
+        Some(last) if last.nominal_at == found.nominal_at => {
+            let before = std::mem::replace(last, found.clone());
+            if found.code.as_deref() == Some(UNCHANGED) {
+                found.keep(before);
+                *last = found;
+            }
+        }
         _ => runs.push(found),
     };
     match at {
@@ -81,10 +90,56 @@ pub(super) fn runs(
     Ok(runs)
 }
 
+pub(super) fn ends(
+    conn: &Connection,
+    asked: &EndsAsked,
+) -> Result<Vec<(RunRow, UpstreamRun)>, Fault> {
+    let (task, since, dag) = (asked.task.0, asked.since.0, asked.follower.0);
+    let found: Vec<UpstreamRun> = match asked.after {
+        None => conn
+            .prepare_cached(texts::UPSTREAM_ENDS)?
+            .query_map(params![task, since, dag, NOT_SELECTED], run)?
+            .collect::<Result<_, _>>()?,
+        Some(after) => conn
+            .prepare_cached(texts::UPSTREAM_ENDS_AFTER)?
+            .query_map(params![task, since, dag, NOT_SELECTED, after], run)?
+            .collect::<Result<_, _>>()?,
+    };
+    let mut select = conn.prepare_cached(texts::RUN_READ)?;
+    let with_row = |found: UpstreamRun| {
+        let (row, _) = select.query_row([found.run.0], rows::run)?;
+        Ok((row, found))
+    };
+    found.into_iter().map(with_row).collect()
+}
+
+pub(super) fn journal_head(conn: &Connection) -> Result<i64, Fault> {
+    Ok(conn.prepare_cached(texts::JOURNAL_HEAD)?.query_row([], |row| row.get(0))?)
+}
+
+pub(super) fn so_since(
+    conn: &Connection,
+    task: TaskId,
+    is_so: &dyn Fn(&TaskDef) -> bool,
+) -> Result<Option<Instant>, Fault> {
+    let mut select = conn.prepare_cached(texts::VERSION_WALK)?;
+    let mut versions = select.query([task.0])?;
+    let mut since = None;
+    while let Some(version) = versions.next()? {
+        let def: TaskDef = json(version.get_ref(1)?.as_str().map_err(client::Error::from)?)?;
+        if !is_so(&def) {
+            break;
+        }
+        since = Some(Instant(version.get(0)?));
+    }
+    Ok(since)
+}
+
 fn run(row: &Row<'_>) -> client::Result<UpstreamRun> {
+    let (run, task_run) = (RunId(row.get(0)?), TaskRunId(row.get(1)?));
     Ok(UpstreamRun {
-        run: RunId(row.get(0)?),
-        task_run: TaskRunId(row.get(1)?),
+        run,
+        task_run,
         nominal_at: Instant(row.get(2)?),
         state: rows::word(row, 3)?,
         code: row.get(4)?,
@@ -92,6 +147,8 @@ fn run(row: &Row<'_>) -> client::Result<UpstreamRun> {
         result: row.get_ref(6)?.as_str_or_null()?.map(std::sync::Arc::from),
         result_uri: row.get(7)?,
         attempt_no: row.get(8)?,
+        unchanged: row.get(9)?,
+        output: (run, task_run),
     })
 }
 

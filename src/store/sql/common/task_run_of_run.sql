@@ -5,7 +5,8 @@ SELECT
     task_run.finished_at, task_run.attempt_no, task_run.rerun_base, task_run.errors_used,
     task_run.losses_used, task_run.preemptions_used, task_run.token, task_run.wake_at,
     task_run.blocked_by, task_run.code, task_run.stale, task_run.result_uri, task_run.result,
-    task_run.deadline_at, task_run.overdue_at, task_run.blocked_until, task_run.item
+    task_run.deadline_at, task_run.overdue_at, task_run.blocked_until, task_run.item,
+    task_run.fingerprint, task_run.unchanged
 FROM task_run
 WHERE task_run.run_id = $1
 ORDER BY task_run.id

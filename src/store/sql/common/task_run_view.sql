@@ -6,6 +6,7 @@ SELECT
     task_run.losses_used, task_run.preemptions_used, task_run.token, task_run.wake_at,
     task_run.blocked_by, task_run.code, task_run.stale, task_run.result_uri, task_run.result,
     task_run.deadline_at, task_run.overdue_at, task_run.blocked_until, task_run.item,
+    task_run.fingerprint, task_run.unchanged,
     task.name, task_version.version, task_version.type
 FROM task_run
 JOIN task ON task.id = task_run.task_id

@@ -46,6 +46,7 @@ pub fn known(small: &Small, rows: &MemoryRows, key: &CellKey) -> Known {
             task_run: row.id,
             state: row.progress.state,
             code: row.progress.code.clone(),
+            unchanged: row.progress.unchanged,
             blocked_by: row.progress.blocked_by,
             result: row.progress.result.clone(),
             texts: None,

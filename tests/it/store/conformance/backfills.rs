@@ -30,6 +30,7 @@ fn plan(desk: &Desk<'_>, hash: &str, nominals: &[i64]) -> BackfillPlan {
     plan.sets.push(TaskSet {
         dag: desk.dag.def.key.clone(),
         tasks: (0..plan.tasks.len() as u32).collect(),
+        keep: Vec::new(),
         timezone: "UTC".into(),
         alone: false,
     });
@@ -71,7 +72,7 @@ fn begin(desk: &mut Desk<'_>, hash: &str, nominals: &[i64]) -> BackfillRow {
 /// What makes the run of a place.
 fn filling(desk: &mut Desk<'_>, row: &BackfillRow, ordinal: u32) -> (Batch, CreatedRun) {
     let ids = desk.store.next_ids().unwrap();
-    let nominal = row.plan.runs[ordinal as usize].nominal_at.0 / 1_000_000;
+    let nominal = (row.plan.runs[ordinal as usize].nominal_at - at(0)) / 1_000_000;
     let mut run = new_run(&desk.dag, desk.lease, ids, nominal);
     run.row.backfill_id = Some(row.id);
     run.row.trigger = Trigger::Backfill;

@@ -1,7 +1,7 @@
 //! What became of the cells of a task, as a plan reads it.
 
 use mainspring::model::{Date, PastCell, RunId, State, TaskId};
-use mainspring::store::{Progressed, Store};
+use mainspring::store::{Progressed, RunsAt, Store, StoredResult};
 
 use crate::store::support::{Desk, at};
 
@@ -86,4 +86,47 @@ pub fn what_became_of_cells_is_told(store: &mut dyn Store) {
     assert_eq!(desk.store.past_durations(tasks[0].0, 10).unwrap(), [1_000]);
     assert_eq!(desk.store.past_durations(tasks[0].0, 0).unwrap(), [0i64; 0]);
     assert_eq!(desk.store.past_durations(tasks[1].0, 10).unwrap(), [0i64; 0]);
+}
+
+pub fn what_was_left_as_it_was_is_the_success_before(store: &mut dyn Store) {
+    let mut desk = Desk::open(store);
+    let mut first = desk.create(0);
+    first.task_runs[0].progress.fingerprint = Some("f".into());
+    first.task_runs[0].progress.result = Some("7".into());
+    stand(&mut desk, &mut first, 0, State::Success, None);
+    let mut second = desk.create(0);
+    second.task_runs[0].progress.unchanged = true;
+    stand(&mut desk, &mut second, 0, State::Skipped, Some("UNCHANGED"));
+    let mut third = desk.create(0);
+    stand(&mut desk, &mut third, 0, State::Skipped, Some("UNCHANGED"));
+    let other = desk.create(86_400);
+
+    let id = |run: &mainspring::store::CreatedRun| run.task_runs[0].id;
+    let ids = [&first, &second, &third, &other].map(id);
+    let found = ids.map(|id| desk.store.earlier_fingerprint(id).unwrap());
+    assert_eq!(found, [None, Some("f".to_owned()), Some("f".to_owned()), None]);
+    for of in &ids[..3] {
+        let text = StoredResult::Text("7".into());
+        assert_eq!(desk.store.result(*of).unwrap(), Some(text), "{of}");
+    }
+    let task = desk.dag.tasks[0].task_id;
+    let fires = RunsAt::Fires(vec![at(0)]);
+    let date = RunsAt::Date(Date::parse("2024-01-14").unwrap());
+    for at in [&fires, &date] {
+        let found = desk.store.upstream_runs(task, at).unwrap();
+        let newest = (third.row.id, id(&third), Some("UNCHANGED"));
+        assert_eq!((found[0].run, found[0].task_run, found[0].code.as_deref()), newest);
+        assert_eq!(found[0].output, (first.row.id, id(&first)));
+        assert_eq!(found[0].result.as_deref(), Some("7"));
+    }
+    let past = cells(desk.store, task, "2024-01-14", "2024-01-14");
+    let newest = past.iter().find(|cell| cell.run == third.row.id).unwrap();
+    assert_eq!((newest.state, newest.version), (State::Success, desk.dag.tasks[0].version_id));
+    let stored = desk.store.stored_run(first.row.id).unwrap().unwrap().task_runs.remove(0);
+    assert_eq!(
+        (stored.progress.fingerprint.as_deref(), stored.progress.unchanged),
+        (Some("f"), false)
+    );
+    let stored = desk.store.stored_run(second.row.id).unwrap().unwrap().task_runs.remove(0);
+    assert!(stored.progress.unchanged);
 }
