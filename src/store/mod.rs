@@ -11,12 +11,14 @@ mod error;
 mod history;
 mod memory;
 #[cfg(feature = "postgres")]
+#[allow(clippy::duplicate_mod, reason = "what both dialects do is stamped for each")]
 mod postgres;
 mod query;
 mod release;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
+#[allow(clippy::duplicate_mod, reason = "what both dialects do is stamped for each")]
 mod sqlite;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod stamp;

@@ -1,6 +1,16 @@
 //! A PostgreSQL server for the tests of this process: made when the first one asks for it, gone
 //! with the process, however that ends. Each test has a schema of its own.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how the tests are told where the server's programs are"
+)]
+
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;

@@ -65,7 +65,7 @@ impl Address {
                 "sslmode" => mode = Some(value()?),
                 "sslrootcert" => {
                     address.authorities =
-                        Some(value()?.into()).filter(|file| *file != PathBuf::from("system"));
+                        Some(value()?.into()).filter(|file: &PathBuf| file.as_os_str() != "system");
                 }
                 _ => left.push(pair),
             }

@@ -246,10 +246,7 @@ pub(super) struct Rows<'s> {
 }
 
 impl<'s> Rows<'s> {
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a row is lent, as the other dialect's client does it"
-    )]
+    /// A row is lent, as the other dialect's client does it.
     pub(super) fn next(&mut self) -> Result<Option<&Row<'s>>> {
         self.current = self.left.next().map(Row::of);
         Ok(self.current.as_ref())

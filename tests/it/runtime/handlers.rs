@@ -152,6 +152,7 @@ impl Folder {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "how all tests at once are told of another store")]
 fn on_server() -> Option<String> {
     match std::env::var("MAINSPRING_TEST_STORE").as_deref() {
         #[cfg(feature = "postgres")]

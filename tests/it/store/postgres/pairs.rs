@@ -200,7 +200,9 @@ fn one_in_the_other(stores: &mut Stores, known: &Known, acts: [Act; 2], nth: u64
         while met
             && !second_ended.load(Ordering::SeqCst)
             && third.ask(waits, &[]).unwrap().rows[0] == none
-        {}
+        {
+            std::thread::yield_now();
+        }
         proxy.go_on();
         answers = (one.join().unwrap(), other.join().unwrap());
     });
