@@ -259,6 +259,12 @@ fn plain(path: &Path, all: &[Batch]) -> Vec<Duration> {
                     0,
                     None::<String>,
                     now.result.as_deref(),
+                    None::<i64>,
+                    None::<i64>,
+                    None::<i64>,
+                    None::<String>,
+                    None::<String>,
+                    false,
                     id.0,
                     expected_revision
                 ])
@@ -281,6 +287,7 @@ fn plain(path: &Path, all: &[Batch]) -> Vec<Duration> {
                 None::<String>,
                 None::<String>,
                 None::<String>,
+                None::<i64>,
                 row.task_run_id.0,
                 row.attempt_no,
                 row.token.0
@@ -309,7 +316,8 @@ fn plain(path: &Path, all: &[Batch]) -> Vec<Duration> {
                     row.token.0,
                     row.node_id.0,
                     None::<String>,
-                    row.slots
+                    row.slots,
+                    None::<String>
                 ])
                 .unwrap();
         }
