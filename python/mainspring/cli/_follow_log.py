@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mainspring._place import files_of
 from mainspring._session import rows
 from mainspring._table import pad, width
-from mainspring._place import files_of
 from mainspring.cli._console import Console, clean, clean_block
 from mainspring.cli._words import duration
 
@@ -42,7 +42,8 @@ TOP = "SELECT coalesce(max(id), 0) AS id FROM attempt"
 BEGUN = """
 SELECT attempt.id, attempt.task_run_id, attempt.attempt_no FROM attempt
 CROSS JOIN task_run
-WHERE task_run.id = attempt.task_run_id AND attempt.id > ? AND attempt.id <= ? AND task_run.run_id = ? ORDER BY attempt.id
+WHERE task_run.id = attempt.task_run_id AND attempt.id > ? AND attempt.id <= ?
+AND task_run.run_id = ? ORDER BY attempt.id
 """
 ENDED = """
 SELECT id FROM attempt WHERE id IN ({}) AND outcome IS NOT NULL

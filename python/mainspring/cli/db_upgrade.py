@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from mainspring.cli._console import Console, clean
 from mainspring._place import is_server
 from mainspring._place import shown as shown_place
+from mainspring.cli._console import Console, clean
 from mainspring.cli._settings import settings_of
 
 __all__ = ["run"]
