@@ -36,12 +36,9 @@ texts! {
     BACKFILL_OF_SCOPE = "common/backfill_of_scope";
     BACKFILL_OPEN = "common/backfill_open";
     BACKFILL_READ = "common/backfill_read";
-    BACKFILL_RUN_FILL = "common/backfill_run_fill";
-    BACKFILL_RUN_INSERT = "common/backfill_run_insert";
     BACKFILL_RUN_PLACES = "common/backfill_run_places";
     BACKFILL_RUNS_MOVE = "common/backfill_runs_move";
     BACKFILL_SCOPE_MOVE = "common/backfill_scope_move";
-    CELL_OPEN = "common/cell_open";
     CODE_KEEP = "common/code_keep";
     CODE_READ = "common/code_read";
     DAG_INSERT = "common/dag_insert";
@@ -197,6 +194,9 @@ pub(super) mod sqlite {
     pub(in crate::store) use super::*;
 
     texts! {
+        BACKFILL_RUN_FILL = "sqlite/backfill_run_fill";
+        BACKFILL_RUN_INSERT = "sqlite/backfill_run_insert";
+        CELL_OPEN = "sqlite/cell_open";
         LIFE_FIRED = "sqlite/life_fired";
         LIMIT_LIST = "sqlite/limit_list";
         LIMIT_USE = "sqlite/limit_use";
@@ -212,6 +212,9 @@ pub(super) mod postgres {
     texts! {
         ATTEMPT_END_MANY = "postgres/attempt_end_many";
         ATTEMPT_INSERT_MANY = "postgres/attempt_insert_many";
+        BACKFILL_RUN_FILL_MANY = "postgres/backfill_run_fill_many";
+        BACKFILL_RUN_INSERT_MANY = "postgres/backfill_run_insert_many";
+        CELL_OPEN_MANY = "postgres/cell_open_many";
         CHANGED = "postgres/changed";
         IDENTITY = "postgres/identity";
         JOURNAL_INSERT_MANY = "postgres/journal_insert_many";

@@ -384,7 +384,7 @@ fn move_runs(all: &mut Statements, batch: &Batch) {
 }
 
 /// A statement changes a row once: what a batch says of one several times is said in rounds.
-fn rounds<T, K: Ord>(all: &[T], key: impl Fn(&T) -> K) -> Vec<Vec<&T>> {
+pub(super) fn rounds<T, K: Ord>(all: &[T], key: impl Fn(&T) -> K) -> Vec<Vec<&T>> {
     let mut met: BTreeMap<K, usize> = BTreeMap::new();
     let mut rounds: Vec<Vec<&T>> = Vec::new();
     for each in all {

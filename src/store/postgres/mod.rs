@@ -17,6 +17,7 @@ mod errors;
 mod migrate;
 mod months;
 mod open;
+mod places;
 mod rows_out;
 mod tls;
 mod value;

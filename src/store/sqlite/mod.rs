@@ -10,6 +10,7 @@ mod commit;
 mod errors;
 mod migrate;
 mod open;
+mod places;
 mod sql;
 mod upgrade;
 

@@ -7,10 +7,10 @@ use super::client::{self, Connection, OptionalExtension, Row, params};
 
 use super::commit::{conflict, fence};
 use super::errors::Fault;
-use super::{Here, rows, texts};
+use super::{Here, places, rows, texts};
 use crate::model::{
     BackfillId, BackfillPlan, BackfillRow, BackfillRunRow, Instant, RunId, ScopeId, ScopeLease,
-    State, TaskId, TaskRunId,
+    State, TaskId, TaskRunId, TaskRunRow,
 };
 use crate::store::backfills::{MadeRun, held, overlap};
 use crate::store::definition::to_json;
@@ -220,25 +220,15 @@ pub(super) fn begin(conn: &Connection, batch: &Batch) -> Found<()> {
             row.plan.hash,
             row.cancel_requested,
         ])?;
-        let mut insert = conn.prepare_cached(texts::BACKFILL_RUN_INSERT)?;
-        for (ordinal, run) in (0u32..).zip(&row.plan.runs) {
-            let dag = row.plan.sets.get(run.set as usize).map_or("", |set| &set.dag);
-            let date = run.biz_date.to_string();
-            insert.execute(params![row.id.0, ordinal, dag, run.nominal_at.0, date])?;
-        }
+        places::insert(conn, row)?;
     }
     Ok(())
 }
 
 /// What became of places, and of backfills.
 pub(super) fn fill(conn: &Connection, batch: &Batch) -> Found<()> {
-    let mut update = conn.prepare_cached(texts::BACKFILL_RUN_FILL)?;
-    for place in &batch.filled {
-        let id = place.backfill_id;
-        let run = place.run_id.map(|run| run.0);
-        if update.execute(params![run, place.note, id.0, place.ordinal])? != 1 {
-            return Err(conflict(Changed::Backfill(id)));
-        }
+    if let Some(place) = places::fill(conn, &batch.filled)? {
+        return Err(conflict(Changed::Backfill(place.backfill_id)));
     }
     let mut update = conn.prepare_cached(texts::BACKFILL_MOVE)?;
     for to in &batch.fill_moves {
@@ -260,17 +250,14 @@ pub(super) fn fill(conn: &Connection, batch: &Batch) -> Found<()> {
 /// else of the batch is written at this time.
 pub(super) fn check_cells(conn: &Connection, batch: &Batch) -> Found<()> {
     let made = batch.created.iter().filter(|run| run.row.backfill_id.is_some());
-    let mut select = conn.prepare_cached(texts::CELL_OPEN)?;
-    for run in made {
-        for task_run in &run.task_runs {
-            let (task, nominal_at) = (task_run.task_id, task_run.nominal_at);
-            let found = select.exists([task.0, nominal_at.0, run.row.id.0])?;
-            if found {
-                return Err(CommitError::CellOpen { task, nominal_at }.into());
-            }
+    let rows: Vec<&TaskRunRow> = made.flat_map(|run| &run.task_runs).collect();
+    match places::open_cell(conn, &rows)? {
+        Some(row) => {
+            let (task, nominal_at) = (row.task_id, row.nominal_at);
+            Err(CommitError::CellOpen { task, nominal_at }.into())
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// All backfills and all runs that they made, for `verify`.
