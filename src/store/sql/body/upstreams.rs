@@ -108,7 +108,12 @@ pub(super) fn ends(
     let mut select = conn.prepare_cached(texts::RUN_READ)?;
     let with_row = |found: UpstreamRun| {
         let (row, _) = select.query_row([found.run.0], rows::run)?;
-        Ok((row, found))
+        if found.code.as_deref() != Some(UNCHANGED) {
+            return Ok((row, found));
+        }
+        // Its output is that of the success before.
+        let kept = runs(conn, asked.task, &RunsAt::Fires(vec![found.nominal_at]))?;
+        Ok((row, kept.into_iter().next().unwrap_or(found)))
     };
     found.into_iter().map(with_row).collect()
 }
