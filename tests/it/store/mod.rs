@@ -11,7 +11,7 @@ mod opening;
 mod plans;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod same;
 #[cfg(feature = "sqlite")]
 mod sharing;
