@@ -28,6 +28,19 @@ pub(super) const NO_LIMIT: &str = "ALL";
 /// What makes a number at least 0, and nothing of nothing.
 pub(super) const NOT_NEGATIVE: &str = "not_negative(";
 
+/// Rows that are asked for by their ids in one statement: each is a journey.
+pub(super) const IDS_AT_ONCE: usize = 1000;
+
+/// That an id is one of those.
+pub(super) fn one_of_ids(what: &str) -> String {
+    format!("{what} = ANY(CAST($1 AS BIGINT[]))")
+}
+
+/// What such a statement is given.
+pub(super) fn some_ids(ids: &[i64]) -> Vec<Value> {
+    vec![Value::ints(ids.iter().copied())]
+}
+
 /// Why a statement gave no answer.
 #[derive(Debug)]
 pub(super) enum Error {

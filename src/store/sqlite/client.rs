@@ -17,6 +17,19 @@ pub(super) const NO_LIMIT: &str = "-1";
 /// What makes a number at least 0, and nothing of nothing.
 pub(super) const NOT_NEGATIVE: &str = "max(0, ";
 
+/// Rows that are asked for by their ids in one statement.
+pub(super) const IDS_AT_ONCE: usize = 1;
+
+/// That an id is one of those.
+pub(super) fn one_of_ids(what: &str) -> String {
+    format!("{what} = $1")
+}
+
+/// What such a statement is given.
+pub(super) fn some_ids(ids: &[i64]) -> [Option<i64>; 1] {
+    [ids.first().copied()]
+}
+
 /// A column holds what cannot be understood.
 pub(super) fn unreadable(at: usize, why: &dyn std::fmt::Display) -> Error {
     Error::FromSqlConversionFailure(at, rusqlite::types::Type::Text, why.to_string().into())

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::client::{
-    self, Connection, NO_LIMIT, NOT_NEGATIVE, OptionalExtension, Rows, Value, params_from_iter,
+    self, Connection, IDS_AT_ONCE, NO_LIMIT, NOT_NEGATIVE, OptionalExtension, Rows, Value,
+    one_of_ids, params_from_iter, some_ids,
 };
 use super::errors::Fault;
 use super::{Here, rows, texts};
@@ -33,8 +34,8 @@ impl Here {
             }
             let found = conditions(conn, ask)?;
             let (one, narrow) = match ask.level {
-                Level::Attempt => ("attempt.id = $1", texts::HISTORY_NARROW_ATTEMPTS),
-                _ => ("task_run.id = $1", texts::HISTORY_NARROW_TASK_RUNS),
+                Level::Attempt => ("attempt.id", texts::HISTORY_NARROW_ATTEMPTS),
+                _ => ("task_run.id", texts::HISTORY_NARROW_TASK_RUNS),
             };
             if !found.few {
                 let mut select = conn.prepare(&text_of(ask, &found.text()))?;
@@ -47,9 +48,9 @@ impl Here {
             let mut ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
             ids.sort_unstable_by(|one, other| other.cmp(one));
             ids.truncate(ask.limit.map_or(usize::MAX, |limit| limit as usize));
-            let mut select = conn.prepare(&text_of(ask, one))?;
-            for id in ids {
-                if !read_rows(&mut select.query([id])?, ask, taker)? {
+            let mut select = conn.prepare(&text_of(ask, &one_of_ids(one)))?;
+            for ids in ids.chunks(IDS_AT_ONCE) {
+                if !read_rows(&mut select.query(some_ids(ids))?, ask, taker)? {
                     break;
                 }
             }
@@ -94,6 +95,10 @@ impl Where {
 
     /// One of some ids, which are whole numbers; none if there are none.
     fn ids(&mut self, what: &str, ids: &BTreeSet<i64>) {
+        if ids.is_empty() {
+            self.conditions.push("1 = 0".into());
+            return;
+        }
         let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
         self.conditions.push(format!("{what} IN ({})", ids.join(", ")));
     }

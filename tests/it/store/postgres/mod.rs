@@ -1,5 +1,7 @@
 //! What only a server can do, and do wrong.
 
+#[cfg(feature = "sqlite")]
+mod history;
 mod losses;
 mod months;
 mod opening;
