@@ -23,6 +23,22 @@ def is_server(database: "Any") -> bool:
     return "://" in str(database)
 
 
+def check_place(database: str) -> None:
+    """Refuse what was meant as a URL and is none: a file of that name would be made.
+
+    Examples
+    --------
+    >>> from mainspring._place import check_place
+    >>> check_place("postgresql:/me:secret@db/warehouse")
+    Traceback (most recent call last):
+        ...
+    ValueError: is no URL: it begins like one, and has no ://
+    """
+    begins = ("postgres:", "postgresql:", "postgres//", "postgresql//")
+    if not is_server(database) and database.lower().startswith(begins):
+        raise ValueError("is no URL: it begins like one, and has no ://")
+
+
 def shown(database: "Any") -> str:
     """Return where a database is without its password: for people, logs and errors.
 
@@ -60,7 +76,7 @@ def files_of(database: "Any") -> str:
     return os.path.join(beside or os.path.expanduser("~/.mainspring"), f"{_name(text)}.files")
 
 
-def opening(database: "Any") -> "dict[str, str]":
+def opening(database: "Any") -> "dict[str, Any]":
     """Return what the core is told besides the place of a database."""
     return {"files": files_of(database)} if is_server(database) else {}
 

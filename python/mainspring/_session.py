@@ -3,7 +3,14 @@
 import os
 import threading
 
-from mainspring.errors import ConflictError, MainspringError, StoreError
+from mainspring.errors import (
+    ConfigError,
+    ConflictError,
+    MainspringError,
+    NotFoundError,
+    Problem,
+    StoreError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,8 +150,9 @@ def use(database: "Any" = None) -> str:
     Parameters
     ----------
     database : str or path, optional
-        A file, or a URL such as ``postgresql://user@host/database``; None goes back to the order ``MAINSPRING_DATABASE``, project file
-        (``.mainspring/mainspring.db`` beside ``mainspring.toml``), ``MAINSPRING_HOME``, home.
+        A file, or a URL such as ``postgresql://user@host/database``; None goes back to the order
+        ``MAINSPRING_DATABASE``, project file (``.mainspring/mainspring.db`` beside
+        ``mainspring.toml``), ``MAINSPRING_HOME``, home.
 
     Returns
     -------
@@ -176,6 +184,12 @@ def location(database: "Any") -> str:
     text = str(os.fspath(database))
     if "://" in text or text == ":memory:":
         return text
+    from mainspring._place import check_place
+
+    try:
+        check_place(text)
+    except ValueError as wrong:
+        raise ConfigError([Problem("wrong_value", "database", str(wrong))]) from None
     return os.path.abspath(os.path.expanduser(text))
 
 
@@ -214,7 +228,11 @@ def history(database: "Any" = None) -> "CoreHistory | None":
         from mainspring._place import opening
 
         with _lock:
-            found = _histories.setdefault(where, History(where, **opening(where)))
+            try:
+                reader = History(where, **opening(where))
+            except NotFoundError:  # a server without a schema of ours
+                return None
+            found = _histories.setdefault(where, reader)
             _hook()
     return found
 

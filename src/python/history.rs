@@ -65,7 +65,7 @@ impl History {
         let busy_wait = Duration::try_from_secs_f64(busy_wait_s).unwrap_or_default();
         let store = py
             .detach(|| {
-                let options = OpenOptions { busy_wait, ..OpenOptions::default() };
+                let options = OpenOptions { busy_wait, make: false, ..OpenOptions::default() };
                 store::open(&database, options)
             })
             .map_err(errors::store)?;

@@ -45,7 +45,7 @@ impl Asker {
         host: String,
         busy_wait: Duration,
     ) -> Result<Asker, SessionError> {
-        let options = OpenOptions { busy_wait, ..OpenOptions::default() };
+        let options = OpenOptions { busy_wait, make: false, ..OpenOptions::default() };
         let store = store::open(database, options)?;
         let files = Files::of(database, folder);
         Ok(Asker { store: Mutex::new(store), files, host, clock: Clock::machine() })

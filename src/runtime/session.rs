@@ -572,7 +572,7 @@ fn lead(
 }
 
 fn open_store(options: &SessionOptions) -> Result<Box<dyn SqlStore>, SessionError> {
-    let how = OpenOptions { busy_wait: options.busy_wait, durable: options.durable };
+    let how = OpenOptions { busy_wait: options.busy_wait, durable: options.durable, make: true };
     Ok(store::open(&options.database, how)?)
 }
 

@@ -106,6 +106,12 @@ pub enum StoreError {
         /// What to do.
         hint: String,
     },
+    /// Nobody has made it yet.
+    #[error("there is no database {path}\n  hint: `mainspring up` makes one, and schedules")]
+    Absent {
+        /// Where it would be.
+        path: String,
+    },
     /// The file belongs to something else.
     #[error(
         "{path} is not a mainspring database: {reason}\n  hint: name another {}; nothing was changed in this one",

@@ -54,6 +54,10 @@ impl Address {
             trust: Trust::default(),
             authorities: None,
         };
+        let authority = place.split_once("://").map_or(place, |(_, rest)| rest);
+        if authority.matches('@').count() > 1 {
+            return Err(refuse("it has more than one @; in a password that is written %40".into()));
+        }
         let mut mode = None;
         let mut left = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

@@ -158,7 +158,7 @@ impl Identity {
         match self.marker {
             None if self.tables > 0 => {
                 let reason = format!(
-                    "schema {schema} has tables of another program ({} tables and views)",
+                    "schema {schema} has tables of another program, {} in all",
                     self.tables
                 );
                 return Err(StoreError::Foreign { path: path(), reason }.into());
@@ -196,6 +196,11 @@ impl Identity {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether nobody has made anything there.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.marker.is_none() && self.tables == 0
     }
 
     pub(super) fn is_current(&self, at: &Address) -> bool {

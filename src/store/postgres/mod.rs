@@ -145,11 +145,15 @@ impl PostgresStore {
         let at = &self.at;
         let found = self.transaction(Kind::Read, |conn| {
             let found = Identity::read(conn, at)?;
+            if !self.options.make && found.is_nothing() {
+                return Err(StoreError::Absent { path: self.place.path.clone() }.into());
+            }
             found.check(at)?;
             Ok(found)
         })?;
         let before = found.version;
-        if !found.is_current(at) {
+        let reads = self.options.read_only || !self.options.make;
+        if before < migrate::NEWEST || !reads && !found.is_current(at) {
             if self.options.read_only {
                 return Err(Fault::Store(StoreError::Open {
                     path: self.place.path.clone(),
@@ -159,7 +163,7 @@ impl PostgresStore {
             }
             self.transaction(Kind::Alone, |conn| migrate::migrate(conn, at, &self.place))?;
         }
-        self.transaction(Kind::Read, |conn| found.check_rights(conn, at, self.options.read_only))?;
+        self.transaction(Kind::Read, |conn| found.check_rights(conn, at, reads))?;
         Ok(before)
     }
 

@@ -21,13 +21,17 @@ pub struct PostgresOptions {
     pub busy_wait: Duration,
     /// Only questions.
     pub read_only: bool,
+    /// Whether our tables are made where there are none. Who does not make them is asked for the
+    /// right to read, and for no other.
+    pub make: bool,
     /// Whether a commit survives the server's machine going down, and not only this process.
     pub durable: bool,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        PostgresOptions { busy_wait: Duration::from_secs(60), read_only: false, durable: true }
+        let busy_wait = Duration::from_secs(60);
+        PostgresOptions { busy_wait, read_only: false, make: true, durable: true }
     }
 }
 

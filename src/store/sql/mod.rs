@@ -37,11 +37,13 @@ pub struct OpenOptions {
     pub busy_wait: Duration,
     /// Whether a commit survives the machine going down, and not only this process.
     pub durable: bool,
+    /// Whether a schema is made on a server that has none. A file is made in any case.
+    pub make: bool,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { busy_wait: Duration::from_secs(120), durable: true }
+        OpenOptions { busy_wait: Duration::from_secs(120), durable: true, make: true }
     }
 }
 
@@ -95,7 +97,9 @@ pub fn is_server(database: &Path) -> bool {
 /// # Errors
 /// `StoreError` that says what is wrong with it.
 pub fn open(database: &Path, options: OpenOptions) -> Result<Box<dyn SqlStore>, StoreError> {
-    let OpenOptions { busy_wait, durable } = options;
+    let OpenOptions { busy_wait, durable, make } = options;
+    #[cfg(not(feature = "postgres"))]
+    let _ = make;
     Ok(match kind(&database.to_string_lossy())? {
         #[cfg(feature = "sqlite")]
         Kind::File => {
@@ -104,7 +108,7 @@ pub fn open(database: &Path, options: OpenOptions) -> Result<Box<dyn SqlStore>, 
         }
         #[cfg(feature = "postgres")]
         Kind::Server => {
-            let options = super::PostgresOptions { busy_wait, durable, read_only: false };
+            let options = super::PostgresOptions { busy_wait, durable, make, read_only: false };
             Box::new(super::PostgresStore::open(&database.to_string_lossy(), options)?)
         }
     })

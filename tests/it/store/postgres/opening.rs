@@ -34,6 +34,7 @@ fn a_url_with_a_typo_is_explained() {
         ("postgresql://u:hunter2@h:port/d", "invalid value for option `port`"),
         ("postgresql://u:hunter2@h", "it names no database"),
         ("postgresql://h/d", "it names no user"),
+        ("postgresql://u:hun@ter2hunter2@h/d", "more than one @"),
         ("postgresql:///d?user=u", "it names no host"),
         ("postgresql://u:hunter2@h/d?schema=", "1 to 63 bytes"),
         ("postgresql://u:hunter2@h/d?schema=pg_x", "the server's own"),
@@ -185,6 +186,33 @@ fn who_only_reads_writes_nothing() {
     let error = PostgresStore::open(&server().url(&schema), reading).unwrap_err();
     assert!(error.to_string().contains("open it once for writing"), "{error}");
     assert_eq!(tables(&schema), "0|0");
+}
+
+#[test]
+fn who_asks_makes_no_tables_and_needs_no_right_but_to_read() {
+    let (user, schema) = (format!("u{}", fresh()), fresh());
+    let say =
+        |text: &str| server().psql("test", &text.replace("{s}", &schema).replace("{u}", &user));
+    say("CREATE USER {u}");
+    let asking = PostgresOptions { make: false, ..options() };
+    let url = format!("{}&schema={schema}&deployment=prod", server().place("test", &user));
+    let absent = || match PostgresStore::open(&url, asking) {
+        Err(error @ StoreError::Absent { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    // Neither where there is no schema, nor in one that somebody has made for it.
+    assert!(absent().contains("there is no database"), "{}", absent());
+    say("CREATE SCHEMA {s}");
+    absent();
+    assert_eq!(tables(&schema), "0|0");
+    drop(reopen(&server().url(&schema)));
+    say("GRANT USAGE ON SCHEMA {s} TO {u}; GRANT SELECT ON ALL TABLES IN SCHEMA {s} TO {u}");
+    let mut store = PostgresStore::open(&url, asking).unwrap();
+    assert_eq!(store.dag_keys().unwrap(), Vec::<String>::new());
+    let error = store.set_pool("lanes", 1, at(0)).unwrap_err();
+    assert!(error.to_string().contains("grant this user the right"), "{error}");
+    // A name is given by who works there.
+    assert_eq!(say("SELECT coalesce(deployment, 'none') FROM {s}.mainspring"), "none");
 }
 
 #[test]
