@@ -86,8 +86,10 @@ def server():
 
 
 @pytest.fixture
-def url(server, database):
+def url(server, database, tmp_path, monkeypatch):
     """The database of this process, and of the commands that a test starts."""
+    # Logs and locks lie there, where there is no project.
+    monkeypatch.setenv("MAINSPRING_HOME", str(tmp_path / "home"))
     place = server.url()
     ms.use(place)
     yield place

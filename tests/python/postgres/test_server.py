@@ -23,6 +23,17 @@ with ms.Dag("orders", schedule="* * * * *") as dag:
         return sum(rows)
 
     total(extract())
+
+with ms.Dag("daily", schedule="0 2 * * *", timezone="UTC") as daily:
+    @ms.task
+    def pull(biz_date: str = "${biz_date}") -> str:
+        return biz_date
+
+    @ms.task
+    def load(day: str) -> str:
+        return day
+
+    load(pull())
 '''
 
 
@@ -83,11 +94,70 @@ def test_a_password_is_shown_nowhere(url, capsys):
     with pytest.raises(ms.errors.NotFoundError) as none:
         ms.run(4711)
     texts.append(str(none.value))
+    with pytest.raises(ms.errors.NotFoundError) as none:
+        repr(ms.backfills(4711))
+    texts.append(str(none.value))
     with pytest.raises(ms.errors.StoreError) as wrong:
         ms.runs(database=url.replace("hunter2", "hunter23"))
     texts.append(str(wrong.value))
     assert "user and password" in texts[-1]
     assert not any("hunter2" in text for text in texts), texts
+
+
+def test_what_was_meant_as_a_url_is_no_file(project):
+    for wrong in ("postgresql:/me:hunter2@db/warehouse", "postgres//me:hunter2@db/warehouse"):
+        with pytest.raises(ms.errors.SpecError, match="is no URL") as refused:
+            ms.use(wrong)
+        assert "hunter2" not in str(refused.value)
+        said = command(project, "runs", "--database", wrong, check=False)
+        assert said.returncode != 0 and "is no URL" in said.stderr, said
+    assert not [name for name in os.listdir(project) if name.startswith("postgres")]
+
+
+def test_who_asks_makes_no_schema(project, server, url):
+    schema = url.rpartition("=")[2]
+    for words in (["list"], ["check"], ["status"], ["runs"], ["backfills"], ["show", "daily"],
+                  ["db", "verify"], ["trigger", "daily"], ["history"]):
+        said = command(project, *words, check=False)
+        assert "Traceback" not in said.stderr, said.stderr
+        made = server.psql(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'")
+        assert made == "0", words
+    assert ms.runs() == [] and ms.sql("SELECT 1 AS one") == []
+    assert "there is no database" in command(project, "trigger", "daily", check=False).stderr
+
+
+def test_what_the_commands_ask_is_understood(project):
+    command(project, "run", "daily")
+    backfill = ["backfill", "daily", "--from", "2024-01-01", "--to", "2024-01-03"]
+    assert "6 of 6 cells are computed, 3 runs" in command(project, *backfill).stdout
+    assert "S SUCCESS 6" in command(project, *backfill, "--apply").stdout
+    assert "nothing is to be done" in command(project, *backfill).stdout
+    assert "3 SUCCESS" in command(project, "backfills").stdout
+    assert "S SUCCESS 6" in command(project, "backfills", "1").stdout
+    unknown = command(project, "backfills", "4711", check=False)
+    assert unknown.returncode == 2 and "there is no backfill 4711" in unknown.stderr
+    # Four runs of two tasks: by hand, and of three days.
+    for words, rows in ([], 8), (["daily"], 8), (["daily.load"], 4), (["--since", "2024-01-02"], 6), (
+            ["daily", "--level", "run", "--trigger", "backfill"], 3), (["--state", "FAILED"], 0):
+        lines = command(project, "history", *words, "--format", "csv").stdout.splitlines()
+        assert len(lines) == 1 + rows, (words, lines)
+    assert command(project, "history", "dail", check=False).returncode == 2
+    assert len(json.loads(command(project, "runs", "--json").stdout)["runs"]) == 4
+    dags = json.loads(command(project, "list", "--json").stdout)["dags"]
+    assert [dag["dag"] for dag in dags] == ["daily", "orders"]
+    for words in (["show", "daily"], ["versions", "daily.pull"], ["pools"],
+                  ["logs", "last"], ["next", "daily"], ["disable", "daily.load"],
+                  ["enable", "daily.load"], ["render", "daily.pull", "--biz-date", "2024-01-01"],
+                  ["reprocess", "daily", "--from", "2024-01-01", "--to", "2024-01-01"]):
+        command(project, *words)
+    stats = {(each.task, each.month): (each.runs, each.successes, each.met)
+             for each in ms.stats("daily")}
+    assert stats.pop(("daily.load", "2024-01")) == stats.pop(("daily.pull", "2024-01")) == (3, 3, None)
+    assert [each[:2] for each in stats.values()] == [(1, 1), (1, 1)]
+    assert len(ms.stats("daily.load")) == 2 and ms.stats("daily.pull")[0].p50 is not None
+    failed = command(project, "status", check=False)
+    assert failed.returncode == 3 and "none open" in failed.stdout, failed
+    assert "everything adds up" in command(project, "db", "verify").stdout
 
 
 def test_the_commands_know_a_server(project):
@@ -99,8 +169,6 @@ def test_the_commands_know_a_server(project):
     assert "everything adds up" in command(project, "db", "verify").stdout
     shown = json.loads(command(project, "config", "show", "--json").stdout)
     assert "locked:***@" in shown["values"]["database"]["value"]
-    refused = command(project, "stats", check=False)
-    assert refused.returncode != 0 and "on a server" in refused.stderr
 
 
 def test_a_scheduler_serves_and_status_says_when_the_server_is_away(project, server):
@@ -114,6 +182,11 @@ def test_a_scheduler_serves_and_status_says_when_the_server_is_away(project, ser
         wait_for(lambda: command(project, "status", "--quiet", check=False).returncode == 0, log)
         triggered = command(project, "trigger", "orders")
         assert "run" in triggered.stdout
+        # It has the dag, and whoever applies the plan has not.
+        applied = command(project, "backfill", "daily", "--from", "2024-01-01", "--to",
+                          "2024-01-04", "--apply")
+        assert "S SUCCESS 8" in applied.stdout, applied
+        wait_for(lambda: log.read_text().count("of daily made: backfill") == 4, log)
         server.stop()
         away = command(project, "status", check=False)
         assert away.returncode not in (0, 3), away
