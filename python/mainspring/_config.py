@@ -12,6 +12,7 @@ import re
 import sys
 from types import MappingProxyType
 
+from mainspring._place import check_place, shown
 from mainspring.errors import ConfigError, Problem
 
 TYPE_CHECKING = False
@@ -110,7 +111,8 @@ class Settings:
         raise AttributeError(f"settings never change; load_settings makes new ones ({name})")
 
     def __repr__(self) -> str:
-        return f"Settings(database={self.database!r}, file={self.file!r}, slots={self.slots})"
+        database = shown(self.database)
+        return f"Settings(database={database!r}, file={self.file!r}, slots={self.slots})"
 
 
 class ValueProblem(Exception):
@@ -252,8 +254,17 @@ def _table(value: Any) -> Mapping[str, Any]:
     return value
 
 
+def _database(value: Any) -> str:
+    text = _text(value)
+    try:
+        check_place(text)
+    except ValueError as wrong:
+        raise ValueProblem(str(wrong)) from None
+    return text
+
+
 KEYS: dict[str, Callable[[Any], Any]] = {
-    "database": _text,
+    "database": _database,
     "home": _text,
     "dags": _texts,
     "timezone": _zone,

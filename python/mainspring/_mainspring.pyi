@@ -236,6 +236,7 @@ class Session:
         leads: str | None = None,
         clock: ManualClock | None = None,
         durable: bool = True,
+        files: str | None = None,
     ) -> Session:
         """`leads`: the name of the scope that it decides for. `clock`: one that stands."""
 
@@ -403,7 +404,9 @@ class ReleasedDict(TaskVersionsDict):
 class Asker:
     """Asks whoever decides for a database; neither decides nor runs anything itself."""
 
-    def __new__(cls, database: str, *, busy_wait_s: float = 120.0) -> Asker: ...
+    def __new__(
+        cls, database: str, *, busy_wait_s: float = 120.0, files: str | None = None
+    ) -> Asker: ...
     def leader(self) -> LeaderDict | None:
         """Who schedules for this database, or did so last."""
     def ask(self, ask: dict[str, Any], by: str | None = None, later: bool = False) -> int:
@@ -454,7 +457,9 @@ class Columns:
 class History:
     """Reads what was remembered; never changes it."""
 
-    def __new__(cls, database: str, *, busy_wait_s: float = 120.0) -> History: ...
+    def __new__(
+        cls, database: str, *, busy_wait_s: float = 120.0, files: str | None = None
+    ) -> History: ...
     def runs(
         self,
         *,
@@ -628,6 +633,9 @@ def preview(
 
     `request`: as `Session.submit` takes it. `now`: microseconds UTC, for a request without dates.
     """
+
+def shown(database: str) -> str:
+    """The place of a database as it may be shown: without a password."""
 
 def migrate(database: str) -> tuple[int, int]:
     """Bring a database to the newest schema: (schema before, schema now)."""

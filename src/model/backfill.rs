@@ -215,6 +215,11 @@ pub struct BackfillPlan {
 }
 
 impl BackfillPlan {
+    /// The dag of a planned run.
+    pub fn dag_of(&self, run: &PlannedRun) -> &str {
+        self.sets.get(run.set as usize).map_or("", |set| &set.dag)
+    }
+
     /// One without any cells.
     pub fn nothing() -> BackfillPlan {
         let ask = BackfillAsk {

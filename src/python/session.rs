@@ -74,7 +74,7 @@ impl Session {
     #[new]
     #[pyo3(signature = (
         database, *, role, slots = 32, busy_wait_s = 120.0, leads = None, clock = None,
-        durable = true
+        durable = true, files = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "by name, from Python")]
     fn new(
@@ -86,10 +86,12 @@ impl Session {
         leads: Option<String>,
         clock: Option<Py<ManualClock>>,
         durable: bool,
+        files: Option<PathBuf>,
     ) -> PyResult<Self> {
         let hand = clock.as_ref().map(|clock| Arc::clone(&clock.get().hand));
         let options = SessionOptions {
             database,
+            files,
             role,
             host: host_name(),
             slots,
@@ -438,7 +440,7 @@ impl Session {
     }
 
     fn __repr__(&self) -> String {
-        format!("Session({:?})", self.database())
+        format!("Session({:?})", crate::store::shown(&self.database()))
     }
 }
 

@@ -16,12 +16,27 @@ pub const RESULT_LIMIT: usize = 16 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct Files {
     root: Arc<Path>,
+    /// Whether everybody who uses the database on this host has the same ones.
+    shared: bool,
 }
 
 impl Files {
     /// The files of this database.
     pub fn beside(database: &Path) -> Self {
-        Files { root: database.with_extension("files").into() }
+        Files { root: database.with_extension("files").into(), shared: true }
+    }
+
+    /// The files of a database: in this folder, or else beside it.
+    pub fn of(database: &Path, folder: Option<&Path>) -> Self {
+        match folder {
+            Some(folder) => Files { root: folder.into(), shared: false },
+            None => Files::beside(database),
+        }
+    }
+
+    /// Whether a file that is not there is nowhere on this host.
+    pub fn are_shared(&self) -> bool {
+        self.shared
     }
 
     /// The log of an attempt.

@@ -1,20 +1,25 @@
-//! Random work done by both stores leaves both with the same answers.
+//! Random work done by all stores leaves all with the same answers.
+
+mod filling;
+mod questions;
+mod words;
 
 use std::fmt::Debug;
 
 use mainspring::engine::RunMove;
 use mainspring::model::{
-    Binding, Claim, Date, Instant, Outcome, Progress, ReleaseAsk, RunState, ScheduleDef,
-    ScheduleId, Share, Skip, SkipReason, StopReason, TaskRunId, TaskRunRow,
+    BackfillRow, Binding, Claim, Date, EdgeKind, Instant, Outcome, Progress, ReleaseAsk, RunState,
+    ScheduleDef, ScheduleId, Share, Skip, SkipReason, StopReason, TaskRunId, TaskRunRow,
 };
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, NewSkip, NextIds, Pause, RunFilter,
-    SqliteStore, Store, Watermark,
+    Store, StoreError, Watermark,
 };
 use proptest::prelude::*;
 
-use super::support::file::open;
-use super::support::{Desk, at, dag, ended, flights, node, schedule, task};
+use self::filling::{Fill, fill};
+use self::words::{Word, word};
+use super::support::{Desk, at, dag, edge, ended, flights, node, schedule, task};
 
 /// One step of work; numbers choose among what there is.
 #[derive(Clone, Debug)]
@@ -38,6 +43,8 @@ enum Step {
     Lead { who: u8, name: bool, held: bool },
     Release { task: u8, version: u8, what: u8 },
     Code(u8),
+    Fill(Fill),
+    Say(Word),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -58,6 +65,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<u8>(), 0..6u8, any::<u8>())
             .prop_map(|(task, version, what)| Step::Release { task, version, what }),
         1 => any::<u8>().prop_map(Step::Code),
+        4 => fill().prop_map(Step::Fill),
+        4 => word().prop_map(Step::Say),
         1 => (any::<u8>(), any::<bool>(), any::<bool>())
             .prop_map(|(who, name, held)| Step::Lead { who, name, held }),
     ]
@@ -89,6 +98,10 @@ fn registration(choice: u8) -> Vec<mainspring::model::DagDef> {
         3 => def.schedules = vec![schedule("default", "0 2 * * *")],
         4 => def.tasks[0].authored_version = Some(u32::from(choice % 3) + 1),
         5 => def.schedules = many_schedules(choice / 8),
+        6 => {
+            def.tasks[0].produces = vec!["raw".into()];
+            def.tasks[2].dependencies.push(edge("@raw", EdgeKind::Success, 0));
+        }
         _ => def.title = Some("Flights".into()),
     }
     vec![def, dag("late", vec![task("only", &["flights.fetch"])])]
@@ -114,36 +127,41 @@ fn many_schedules(choice: u8) -> Vec<ScheduleDef> {
     }
 }
 
-/// The same step in both stores, as a batch that is made from the answers of the first.
-struct Pair {
+/// The same step in all stores, as a batch that is made from the answers of the first.
+struct Stores {
     memory: MemoryStore,
-    sqlite: SqliteStore,
+    others: Vec<(&'static str, Box<dyn Store>)>,
     leases: Vec<mainspring::model::ScopeLease>,
     runs: Vec<CreatedRun>,
+    backfills: Vec<BackfillRow>,
 }
 
-fn same<T: PartialEq + Debug>(left: T, right: T) -> T {
-    assert_eq!(left, right);
-    left
-}
+impl Stores {
+    fn open() -> Stores {
+        let others: Vec<(&'static str, Box<dyn Store>)> = vec![
+            #[cfg(feature = "sqlite")]
+            ("SQLite", Box::new(super::support::file::open(":memory:"))),
+            #[cfg(feature = "postgres")]
+            ("PostgreSQL", Box::new(crate::postgres::open())),
+        ];
+        let (leases, runs, backfills) = (Vec::new(), Vec::new(), Vec::new());
+        Stores { memory: MemoryStore::new(), others, leases, runs, backfills }
+    }
 
-fn text<T: Debug, E: Debug>(answer: &Result<T, E>) -> String {
-    format!("{answer:?}")
-}
-
-impl Pair {
-    fn both<T: Debug, E: Debug>(
+    fn all<T: Debug, E: Debug>(
         &mut self,
         work: impl Fn(&mut dyn Store) -> Result<T, E>,
     ) -> Result<T, E> {
-        let left = work(&mut self.memory);
-        let right = work(&mut self.sqlite);
-        same(text(&left), text(&right));
-        left
+        let first = work(&mut self.memory);
+        for (name, store) in &mut self.others {
+            let other = work(store.as_mut());
+            assert_eq!(format!("{first:?}"), format!("{other:?}"), "memory and {name}");
+        }
+        first
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
-        self.both(|store| store.commit(batch))
+        self.all(|store| store.commit(batch))
     }
 
     fn batch(&self) -> Batch {
@@ -154,10 +172,10 @@ impl Pair {
         match step {
             Step::Register(choice) => {
                 let defs = registration(choice);
-                let _ = self.both(|store| store.register(&defs, at(now)));
+                let _ = self.all(|store| store.register(&defs, at(now)));
             }
             Step::Join => {
-                let lease = self.both(|store| store.join(&node(now))).unwrap();
+                let lease = self.all(|store| store.join(&node(now))).unwrap();
                 self.leases.push(lease);
             }
             Step::Release { task, version, what } => {
@@ -174,23 +192,23 @@ impl Pair {
                     _ => ReleaseAsk::Promote { version, share },
                 };
                 let by = what.is_multiple_of(3).then_some("somebody");
-                let _ = self.both(|store| store.release(task, ask, by, at(now)));
+                let _ = self.all(|store| store.release(task, ask, by, at(now)));
             }
             Step::Code(content) => {
                 let content = content.to_string();
-                self.both(|store| store.keep_code(&[("flights", &content)])).unwrap();
+                self.all(|store| store.keep_code(&[("flights", &content)])).unwrap();
             }
             Step::Beat(who) => {
                 let lease = self.leases[usize::from(who) % self.leases.len()];
-                let _ = self.both(|store| store.heartbeat(lease, at(now), at(now + 15)));
+                let _ = self.all(|store| store.heartbeat(lease, at(now), at(now + 15)));
             }
             Step::Leave(who) => {
                 let lease = self.leases[usize::from(who) % self.leases.len()];
-                self.both(|store| store.leave(lease, at(now))).unwrap();
+                self.all(|store| store.leave(lease, at(now))).unwrap();
             }
             Step::Pool(slots) => {
-                self.both(|store| store.set_pool("db", u32::from(slots % 4), at(now))).unwrap();
-                self.both(|store| store.set_limit("api", u32::from(slots % 3), at(now))).unwrap();
+                self.all(|store| store.set_pool("db", u32::from(slots % 4), at(now))).unwrap();
+                self.all(|store| store.set_limit("api", u32::from(slots % 3), at(now))).unwrap();
             }
             Step::Create { timed, nominal } => self.create(timed, i64::from(nominal)),
             Step::Items { run, count, late } => self.items(run, count, late, now),
@@ -205,30 +223,32 @@ impl Pair {
                 let Some(run) = pick(&self.runs, run).map(|run| run.row.id) else { return };
                 let from = self.leases[0].scope_id;
                 let lease = self.leases[usize::from(to) % self.leases.len()];
-                let _ = self.both(|store| store.take_over(run, from, lease, at(now)));
+                let _ = self.all(|store| store.take_over(run, from, lease, at(now)));
             }
             Step::RemoveDags(choice) => {
                 let keys = ["flights", "late", "nobody"][usize::from(choice % 3)..].iter();
                 let keys: Vec<String> = keys.map(|key| (*key).to_owned()).collect();
-                self.both(|store| store.remove_dags(&keys, at(now))).unwrap();
+                self.all(|store| store.remove_dags(&keys, at(now))).unwrap();
             }
             Step::Lead { who, name, held } => {
                 let node = self.leases[usize::from(who) % self.leases.len()].node_id;
                 let name = if name { "fires" } else { "other" };
-                let stands = self.both(|store| store.scope_named(name)).unwrap();
+                let stands = self.all(|store| store.scope_named(name)).unwrap();
                 let held = stands.filter(|_| held);
-                if let Ok(lease) = self.both(|store| store.lead(name, node, held, at(now))) {
+                if let Ok(lease) = self.all(|store| store.lead(name, node, held, at(now))) {
                     self.leases.push(lease);
                 }
             }
+            Step::Fill(step) => self.fill(step, now),
+            Step::Say(word) => self.say(word, now),
             step => self.fire(step),
         }
     }
 
     /// What a batch does to schedules.
     fn fire(&mut self, step: Step) {
-        let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
-        let stored = self.both(|store| store.schedules(dag.id)).unwrap();
+        let dag = self.all(|store| store.dag("flights")).unwrap().unwrap();
+        let stored = self.all(|store| store.schedules(dag.id)).unwrap();
         // One in three is of a schedule that is not told any more, or never was there.
         let known = |which: u8| match which % 3 {
             0 => ScheduleId(i64::from(which % 5) + 1),
@@ -271,8 +291,8 @@ impl Pair {
     }
 
     fn create(&mut self, timed: bool, nominal: i64) {
-        let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
-        let ids = self.both(|store| store.next_ids()).unwrap();
+        let dag = self.all(|store| store.dag("flights")).unwrap().unwrap();
+        let ids = self.all(|store| store.next_ids()).unwrap();
         let mut run = super::support::new_run(&dag, self.leases[0], ids, nominal);
         run.row.timed = timed;
         if nominal % 2 == 1 {
@@ -290,7 +310,7 @@ impl Pair {
 
     /// Items of the second task of a run, after those it has; `late` with ids that others took.
     fn items(&mut self, which: u8, count: u8, late: bool, now: i64) {
-        let ids = self.both(|store| store.next_ids()).unwrap();
+        let ids = self.all(|store| store.next_ids()).unwrap();
         let places = self.runs.len().max(1);
         let mut batch = self.batch();
         let Some(run) = self.runs.get_mut(usize::from(which) % places) else { return };
@@ -320,7 +340,7 @@ impl Pair {
         if self.runs.is_empty() {
             return;
         }
-        let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
+        let dag = self.all(|store| store.dag("flights")).unwrap().unwrap();
         let lease = self.leases[0];
         let mut runs = self.runs.clone();
         let mut batch = self.batch();
@@ -347,6 +367,10 @@ impl Pair {
                 2 => {
                     desk.end(&mut batch, &mut runs[at_run], index, now);
                     batch.ends.last_mut().unwrap().released = what % 3 != 0;
+                    let ended = &mut batch.progressed.last_mut().unwrap().progress;
+                    ended.fingerprint = (what % 4 != 0).then(|| (what % 7).to_string());
+                    ended.unchanged = *what > 200;
+                    runs[at_run].task_runs[index].progress = ended.clone();
                 }
                 3 => {
                     let no = row.progress.attempt_no;
@@ -373,43 +397,50 @@ impl Pair {
     }
 
     fn compare(&mut self) {
-        self.both(|store| store.dag_keys()).unwrap();
-        self.both(|store| store.dag("flights")).unwrap();
-        self.both(|store| store.pools()).unwrap();
-        self.both(|store| store.limits()).unwrap();
-        self.both(|store| store.next_ids()).unwrap();
+        self.all(|store| store.dag_keys()).unwrap();
+        self.all(|store| store.dag("flights")).unwrap();
+        self.all(|store| store.pools()).unwrap();
+        self.all(|store| store.limits()).unwrap();
+        self.all(|store| store.next_ids()).unwrap();
         for key in ["flights", "late"] {
-            let dag = self.both(|store| store.dag(key)).unwrap().unwrap();
-            self.both(|store| store.schedules(dag.id)).unwrap();
-            self.both(|store| store.releases(dag.id)).unwrap();
+            let dag = self.all(|store| store.dag(key)).unwrap().unwrap();
+            self.all(|store| store.schedules(dag.id)).unwrap();
+            self.all(|store| store.releases(dag.id)).unwrap();
             for task in &dag.tasks {
                 let name = format!("{key}.{}", task.def.name);
-                self.both(|store| store.task_versions(&name)).unwrap();
-                self.both(|store| store.code(&[task.version_id])).unwrap();
+                self.all(|store| store.task_versions(&name)).unwrap();
+                self.all(|store| store.code(&[task.version_id])).unwrap();
             }
             for limit in [2, 100] {
-                self.both(|store| store.skips(dag.id, limit)).unwrap();
+                self.all(|store| store.skips(dag.id, limit)).unwrap();
             }
         }
         for name in ["fires", "other"] {
-            self.both(|store| store.scope_named(name)).unwrap();
+            self.all(|store| store.scope_named(name)).unwrap();
         }
         let filter = RunFilter::default();
-        for run in self.both(|store| store.runs(&filter)).unwrap() {
+        for run in self.all(|store| store.runs(&filter)).unwrap() {
             let id = run.row.id;
-            let stored = self.both(|store| store.stored_run(id)).unwrap().unwrap();
-            self.both(|store| store.task_runs(id)).unwrap();
-            self.both(|store| store.attempts(&AttemptFilter::Run(id))).unwrap();
-            self.both(|store| store.journal(id)).unwrap();
+            let stored = self.all(|store| store.stored_run(id)).unwrap().unwrap();
+            self.all(|store| store.task_runs(id)).unwrap();
+            self.all(|store| store.attempts(&AttemptFilter::Run(id))).unwrap();
+            self.all(|store| store.journal(id)).unwrap();
             let versions: Vec<_> = stored.task_runs.iter().map(|row| row.task_version_id).collect();
-            self.both(|store| store.versions(&versions)).unwrap();
-            self.both(|store| store.holder(stored.row.scope_id)).unwrap();
+            self.all(|store| store.versions(&versions)).unwrap();
+            self.all(|store| store.holder(stored.row.scope_id)).unwrap();
         }
         for lease in self.leases.clone() {
-            self.both(|store| store.node(lease.node_id)).unwrap();
-            self.both(|store| store.open_runs(lease.scope_id)).unwrap();
+            self.all(|store| store.node(lease.node_id)).unwrap();
+            self.all(|store| store.open_runs(lease.scope_id)).unwrap();
         }
-        self.both(|store| store.verify()).unwrap();
+        self.all(|store| {
+            let mut found = store.verify()?;
+            found.iter_mut().for_each(|violation| violation.rows.sort());
+            Ok::<_, StoreError>(found)
+        })
+        .unwrap();
+        self.compare_backfills();
+        self.compare_questions();
     }
 }
 
@@ -417,22 +448,24 @@ fn pick<T>(of: &[T], which: u8) -> Option<&T> {
     of.get(usize::from(which) % of.len().max(1))
 }
 
+/// How many stories are told; `PROPTEST_CASES` says otherwise.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|number| number.parse().ok()).unwrap_or(64)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(), failure_persistence: None, ..Default::default()
+    })]
 
     #[test]
-    fn both_stores_give_the_same_answers(steps in prop::collection::vec(step(), 1..40)) {
-        let mut pair = Pair {
-            memory: MemoryStore::new(),
-            sqlite: open(":memory:"),
-            leases: Vec::new(),
-            runs: Vec::new(),
-        };
-        pair.take(Step::Join, 0);
-        pair.take(Step::Register(0), 0);
+    fn all_stores_give_the_same_answers(steps in prop::collection::vec(step(), 1..40)) {
+        let mut stores = Stores::open();
+        stores.take(Step::Join, 0);
+        stores.take(Step::Register(0), 0);
         for (now, step) in (1..).zip(steps) {
-            pair.take(step, now);
+            stores.take(step, now);
         }
-        pair.compare();
+        stores.compare();
     }
 }

@@ -4,47 +4,18 @@
 use std::sync::Arc;
 
 use mainspring::model::{
-    BackfillId, BackfillPlan, BackfillRow, BackfillRunRow, BackfillState, BackfillTask, Date,
-    PlannedRun, RunId, RunState, TaskId, TaskSet, Trigger, Unfilled, backfill_notes,
+    BackfillId, BackfillPlan, BackfillRow, BackfillRunRow, BackfillState, RunId, RunState, TaskId,
+    Trigger, Unfilled, backfill_notes,
 };
 use mainspring::store::{
     BackfillMoved, Batch, CommitError, CreatedRun, InTheWay, RunFilter, Store,
 };
 
-use crate::store::support::{Desk, at, new_run, node};
+use crate::store::support::{Desk, at, backfill_plan, new_run, node};
 
 /// A plan of all tasks of the dag for some instants.
 fn plan(desk: &Desk<'_>, hash: &str, nominals: &[i64]) -> BackfillPlan {
-    let mut plan = BackfillPlan::nothing();
-    plan.ask.dag = desk.dag.def.key.clone();
-    plan.hash = hash.into();
-    plan.tasks = (desk.dag.tasks.iter())
-        .map(|task| BackfillTask {
-            dag: desk.dag.def.key.clone(),
-            name: task.def.name.clone(),
-            task_id: task.task_id,
-            version_id: task.version_id,
-            batch: false,
-        })
-        .collect();
-    plan.sets.push(TaskSet {
-        dag: desk.dag.def.key.clone(),
-        tasks: (0..plan.tasks.len() as u32).collect(),
-        keep: Vec::new(),
-        timezone: "UTC".into(),
-        alone: false,
-    });
-    plan.runs = (0u32..)
-        .zip(nominals)
-        .map(|(group, nominal)| PlannedRun {
-            set: 0,
-            group,
-            nominal_at: at(*nominal),
-            biz_date: Date::parse("2024-01-14").unwrap(),
-            interval: (at(*nominal - 86_400), at(*nominal)),
-        })
-        .collect();
-    plan
+    backfill_plan(&desk.dag, hash, nominals)
 }
 
 fn row(desk: &mut Desk<'_>, plan: BackfillPlan) -> BackfillRow {
