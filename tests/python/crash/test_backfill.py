@@ -142,8 +142,7 @@ print(done.state)
 '''
 
 ASK = HELD + '''
-(first,) = ms.runs(biz_date="2024-01-02", trigger="manual")
-for ask in (lambda: dag.run("2024-01-02"), lambda: dag.rerun(first, only=["load"])):
+for ask in (lambda: dag.run("2024-01-02"), lambda: dag.rerun(1, tasks=["load"])):
     try:
         ask()
     except ms.ConflictError as error:
@@ -151,7 +150,7 @@ for ask in (lambda: dag.run("2024-01-02"), lambda: dag.rerun(first, only=["load"
 print(dag.run("2024-01-03").state)
 open(os.environ["GO"], "w").close()
 ms.backfills(1).wait(60)
-print(dag.run("2024-01-02").state, dag.rerun(first, only=["load"]).state)
+print(dag.run("2024-01-02").state, dag.rerun(1, tasks=["load"]).state)
 from mainspring._session import history
 print(history().verify())
 '''
