@@ -15,10 +15,14 @@ COUNT = itertools.count()
 
 
 class Server:
-    """A server on a socket in a folder of its own."""
+    """A server on a socket in a folder of its own; with a port also on this machine's address.
 
-    def __init__(self, bin: str, folder: Path) -> None:
-        self.bin, self.folder = Path(bin), folder
+    `copy_of` is another server, of which this is a standby.
+    """
+
+    def __init__(self, bin: str, folder: Path, *, port: "int | None" = None,
+                 copy_of: "Server | None" = None) -> None:
+        self.bin, self.folder, self.port = Path(bin), folder, port
         self.process: "subprocess.Popen[bytes] | None" = None
         # Root may not run a server.
         root = os.geteuid() == 0
@@ -27,9 +31,16 @@ class Server:
         folder.chmod(0o755)
         if root:
             os.chown(folder, pwd.getpwnam("nobody").pw_uid, -1)
+        data = str(folder / "data")
+        if copy_of is not None:
+            self.run("pg_basebackup", "-h", str(copy_of.folder), "-p", str(copy_of.port), "-U", "postgres", "-R", "-X",
+                     "stream", "-c", "fast", "-D", data)
+            self.start()
+            return
         self.run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync",
-                 "-D", str(folder / "data"))
-        rules = "local all locked scram-sha-256\nlocal all all trust\n"
+                 "-D", data)
+        rules = ("local replication all trust\nlocal all locked scram-sha-256\nlocal all all trust\n"
+                 "host all locked 127.0.0.1/32 scram-sha-256\n")
         (folder / "data" / "pg_hba.conf").write_text(rules)
         self.start()
         self.psql("CREATE USER locked SUPERUSER PASSWORD 'hunter2'")
@@ -45,11 +56,13 @@ class Server:
         log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(
             [self.bin / "postgres", "-D", self.folder / "data", "-F", "-k", self.folder,
-             "-c", "listen_addresses=", "-c", "full_page_writes=off"],
+             "-c", f"listen_addresses={'127.0.0.1' if self.port else ''}",
+             "-c", f"port={self.port or 5432}", "-c", "full_page_writes=off"],
             **self.who, cwd="/", env={"LC_ALL": "C"}, stdout=log, stderr=log)
         log.close()
         for _ in range(600):
-            ready = subprocess.run([self.bin / "pg_isready", "-q", "-h", self.folder], check=False)
+            ready = subprocess.run([self.bin / "pg_isready", "-q", "-h", self.folder, "-p",
+                                    str(self.port or 5432)], check=False)
             if ready.returncode == 0:
                 return
             time.sleep(0.05)
@@ -63,7 +76,7 @@ class Server:
 
     def psql(self, text: str) -> str:
         return self.run("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres",
-                        "-h", str(self.folder), input=text)
+                        "-h", str(self.folder), "-p", str(self.port or 5432), input=text)
 
     def url(self) -> str:
         """A schema that nobody has used; with a password, which nobody is to see."""

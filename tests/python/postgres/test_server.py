@@ -148,7 +148,7 @@ def test_what_the_commands_ask_is_understood(project):
     for words in (["show", "daily"], ["versions", "daily.pull"], ["pools"],
                   ["logs", "last"], ["next", "daily"], ["disable", "daily.load"],
                   ["enable", "daily.load"], ["render", "daily.pull", "--biz-date", "2024-01-01"],
-                  ["reprocess", "daily", "--from", "2024-01-01", "--to", "2024-01-01"]):
+                  ["reprocess", "daily.pull", "--from", "2024-01-01", "--to", "2024-01-01"]):
         command(project, *words)
     stats = {(each.task, each.month): (each.runs, each.successes, each.met)
              for each in ms.stats("daily")}

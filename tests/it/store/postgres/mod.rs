@@ -9,3 +9,4 @@ mod pairs;
 mod proxy;
 mod texts;
 mod tls;
+mod trouble;

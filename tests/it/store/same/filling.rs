@@ -49,7 +49,7 @@ impl Stores {
                 let Some(row) = pick(&self.backfills, which).cloned() else { return };
                 let state =
                     |nth: u8| BackfillState::ALL[usize::from(nth) % BackfillState::ALL.len()];
-                let stands = self.all(|store| store.backfill(row.id)).unwrap().unwrap().row.state;
+                let stands = self.both(|store| store.backfill(row.id)).unwrap().unwrap().row.state;
                 let (from, to) = (if from % 4 == 0 { state(from) } else { stands }, state(to));
                 let open = matches!(to, BackfillState::Running | BackfillState::Paused);
                 let finished_at = (!open).then(|| at(now));
@@ -68,20 +68,20 @@ impl Stores {
                 let Some(id) = pick(&self.backfills, which).map(|row| row.id) else { return };
                 let lease = |nth: u8| self.leases[usize::from(nth) % self.leases.len()];
                 let (from, to) = (lease(from).scope_id, lease(to));
-                let _ = self.all(|store| store.take_over_backfill(id, from, to));
+                let _ = self.both(|store| store.take_over_backfill(id, from, to));
             }
         }
     }
 
     fn begin(&mut self, hash: u8, nominals: &[u8], now: i64) {
-        let dag = self.all(|store| store.dag("flights")).unwrap().unwrap();
+        let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
         let mut nominals: Vec<i64> = nominals.iter().map(|nominal| i64::from(*nominal)).collect();
         nominals.sort_unstable();
         nominals.dedup();
         let plan = backfill_plan(&dag, &hash.to_string(), &nominals);
-        let _ = self.all(|store| store.in_the_way(&plan));
+        let _ = self.both(|store| store.in_the_way(&plan));
         let row = BackfillRow {
-            id: self.all(|store| store.next_backfill()).unwrap(),
+            id: self.both(|store| store.next_backfill()).unwrap(),
             plan: Arc::new(plan),
             state: BackfillState::Running,
             requested_by: hash.is_multiple_of(2).then(|| "somebody".into()),
@@ -110,8 +110,8 @@ impl Stores {
         match row.plan.runs.get(usize::from(ordinal)).filter(|_| !note) {
             None => filled.note = Some(NOTES[usize::from(which) % NOTES.len()].into()),
             Some(planned) => {
-                let dag = self.all(|store| store.dag("flights")).unwrap().unwrap();
-                let ids = self.all(|store| store.next_ids()).unwrap();
+                let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
+                let ids = self.both(|store| store.next_ids()).unwrap();
                 let seconds = (planned.nominal_at.0 - at(0).0) / 1_000_000 + i64::from(off);
                 let mut run = new_run(&dag, self.leases[0], ids, seconds);
                 run.row.trigger = Trigger::Backfill;
@@ -129,23 +129,23 @@ impl Stores {
     }
 
     pub fn compare_backfills(&mut self) {
-        self.all(|store| store.next_backfill()).unwrap();
-        self.all(|store| store.held_cells()).unwrap();
-        for listed in self.all(|store| store.backfills()).unwrap() {
-            let stored = self.all(|store| store.backfill(listed.id)).unwrap().unwrap();
-            self.all(|store| store.backfill_cells(listed.id)).unwrap();
+        self.both(|store| store.next_backfill()).unwrap();
+        self.both(|store| store.held_cells()).unwrap();
+        for listed in self.both(|store| store.backfills()).unwrap() {
+            let stored = self.both(|store| store.backfill(listed.id)).unwrap().unwrap();
+            self.both(|store| store.backfill_cells(listed.id)).unwrap();
             let mut plan = (*stored.row.plan).clone();
-            self.all(|store| store.in_the_way(&plan)).unwrap();
+            self.both(|store| store.in_the_way(&plan)).unwrap();
             plan.hash.push_str(" of another");
-            self.all(|store| store.in_the_way(&plan)).unwrap();
+            self.both(|store| store.in_the_way(&plan)).unwrap();
         }
         for scope in self.leases.iter().map(|lease| lease.scope_id).collect::<Vec<_>>() {
-            self.all(|store| store.open_backfills(scope)).unwrap();
+            self.both(|store| store.open_backfills(scope)).unwrap();
         }
         for id in self.runs.iter().map(|run| run.row.id).collect::<Vec<RunId>>() {
-            let stored = self.all(|store| store.stored_run(id)).unwrap().unwrap();
+            let stored = self.both(|store| store.stored_run(id)).unwrap().unwrap();
             for task_run in stored.task_runs {
-                self.all(|store| store.earlier_fingerprint(task_run.id)).unwrap();
+                self.both(|store| store.earlier_fingerprint(task_run.id)).unwrap();
             }
         }
     }

@@ -60,11 +60,11 @@ impl Stores {
                     _ => Ask::Pause { dag: "flights".into(), schedule: None },
                 };
                 let by = (what % 5 == 0).then_some("somebody");
-                self.all(|store| store.put_request(scope, &ask, by, at(now))).unwrap();
+                self.both(|store| store.put_request(scope, &ask, by, at(now))).unwrap();
             }
             Word::Answer { scope, nth } => {
                 let scope = self.leases[usize::from(scope) % self.leases.len()].scope_id;
-                let open = self.all(|store| store.open_requests(scope, 3)).unwrap();
+                let open = self.both(|store| store.open_requests(scope, 3)).unwrap();
                 // One that is not there, or was answered before, is refused.
                 let id = pick(&open, nth).map_or(i64::from(nth), |request| request.id);
                 let refused = (nth % 2 == 0).then(|| "not now".to_owned());
@@ -72,23 +72,23 @@ impl Stores {
                 let mut batch = self.batch();
                 batch.answers.push((id, decided));
                 let _ = self.commit(&batch);
-                self.all(|store| store.request(id)).unwrap();
+                self.both(|store| store.request(id)).unwrap();
             }
             Word::Declare(asset, day) => {
                 let asset = ["raw", "clean", "nothing"][usize::from(asset)];
                 let date = Date(Date::parse("2024-01-14").unwrap().0 + i32::from(day));
-                let _ = self.all(|store| store.declare(asset, date, Some("me"), at(now)));
-                self.all(|store| store.is_declared(asset, date)).unwrap();
-                self.all(|store| store.producer(asset)).unwrap();
+                let _ = self.both(|store| store.declare(asset, date, Some("me"), at(now)));
+                self.both(|store| store.is_declared(asset, date)).unwrap();
+                self.both(|store| store.producer(asset)).unwrap();
             }
             Word::Enable(task, enabled) => {
                 let task = ["flights.clean", "late.only", "nobody.none"][usize::from(task)];
-                let _ = self.all(|store| store.enable(task, enabled, None, at(now)));
+                let _ = self.both(|store| store.enable(task, enabled, None, at(now)));
             }
             Word::Age(step) => {
                 let step = step.map(|minutes| i64::from(minutes) * 60_000);
-                self.all(|store| store.set_ageing("db", step)).unwrap();
-                self.all(|store| store.ageing()).unwrap();
+                self.both(|store| store.set_ageing("db", step)).unwrap();
+                self.both(|store| store.ageing()).unwrap();
             }
             Word::Rely { run, index, state } => {
                 let Some(run) = pick(&self.runs, run) else { return };
@@ -100,7 +100,7 @@ impl Stores {
                 let _ = self.commit(&batch);
             }
             Word::Outdate(task, run) => {
-                let dag = self.all(|store| store.dag("flights")).unwrap().unwrap();
+                let dag = self.both(|store| store.dag("flights")).unwrap().unwrap();
                 let Some(task) = pick(&dag.tasks, task).map(|task| task.task_id) else { return };
                 let run = pick(&self.runs, run).map_or(RunId(0), |run| run.row.id);
                 let mut batch = self.batch();
