@@ -22,9 +22,11 @@ SEEDS ?= 2024,2025
 # cargo's tests go without pyo3: it is compiled once, for the wheel.
 MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin
 MATURIN_TARGET := --target-dir target/maturin
-RUNTIME := --no-default-features --features runtime
+RUNTIME := --no-default-features --features runtime,postgres
+# The tests start a server of their own, from what is installed or from a package.
+SERVER = MAINSPRING_POSTGRES_BIN=$$(tools/postgres)
 
-.PHONY: help setup build demo test lint test-rust test-python fmt bench sim agree fuzz year wheel sdist clean
+.PHONY: help setup build demo test lint test-rust test-python fmt bench sim pairs agree fuzz year wheel sdist clean
 
 help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
@@ -56,8 +58,9 @@ lint: setup ## Formatting, clippy (kernel alone and all features), ruff, types.
 	$(VENV)/bin/ruff check --quiet .
 	MYPYPATH=python $(VENV)/bin/mypy --strict -p mainspring
 
-test-rust: ## Rust tests: floors alone, walls, store, a slice of the simulated worlds.
-	cargo test --locked $(RUNTIME)
+test-rust: ## Rust tests: floors alone, walls, stores, a slice of the simulated worlds.
+	$(SERVER) cargo test --locked $(RUNTIME)
+	$(SERVER) MAINSPRING_TEST_STORE=postgres cargo test --locked $(RUNTIME) --test it runtime::
 
 test-python: wheel sdist ## The wheel on every CPython found: core tests on each, all on the newest.
 	tools/test_wheel dist/*.whl
@@ -67,12 +70,15 @@ fmt: setup ## Format the Rust, sort the imports of the Python.
 	$(VENV)/bin/ruff check --quiet --select I --fix .
 
 bench: build ## Benchmarks; each figure stands beside a limit or a peer measured in the same run.
-	cargo bench --locked $(RUNTIME)
+	$(SERVER) cargo bench --locked $(RUNTIME)
 	$(VENV)/bin/pip install --quiet --group bench
 	for file in benches/python/[a-z]*.py; do echo "== $$file"; $(PYTHON) "$$file"; done
 
 sim: ## 10,000 worlds under faults, or WORLDS=n; MAINSPRING_SEED=n: one. All states of small ones.
 	MAINSPRING_WORLDS=$(WORLDS) MAINSPRING_STATES=$(STATES) cargo test --locked $(RUNTIME) --test it sim:: -- --nocapture
+
+pairs: ## Each transaction on PostgreSQL stopped, and its connection cut, at every statement.
+	$(SERVER) MAINSPRING_EVERY_STATEMENT=1 cargo test --locked $(RUNTIME) --test it store::postgres -- --nocapture
 
 agree: ## 100,000 random cron lines, or EXPRESSIONS=n, beside a slow evaluator.
 	MAINSPRING_EXPRESSIONS=$(EXPRESSIONS) cargo test --locked $(RUNTIME) --test it calendar::agree -- --nocapture

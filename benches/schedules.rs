@@ -85,6 +85,7 @@ fn at_once(count: i64) -> (Duration, Duration) {
     let (clock, hand) = mainspring::runtime::Clock::test(START);
     let options = SessionOptions {
         database,
+        files: None,
         role: "bench".into(),
         host: "here".into(),
         slots: 100_000,

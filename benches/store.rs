@@ -1,9 +1,13 @@
-//! The SQLite store against a plain writer of the same rows, and bytes per finished task run.
+//! The SQLite store against a plain writer of the same rows, and bytes per finished task run; with the
+//! feature `postgres` that store too.
 //!
 //! Run with `cargo bench --no-default-features --features sqlite --bench store`. Each round is one
 //! transaction with 32 ends, 32 starts, 64 changed task runs and their journal.
 #![allow(clippy::unwrap_used, reason = "a benchmark has nobody to report to")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+#[cfg(feature = "postgres")]
+mod postgres;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Clock};
@@ -256,6 +260,12 @@ fn plain(path: &Path, all: &[Batch]) -> Vec<Duration> {
                     0,
                     None::<String>,
                     now.result.as_deref(),
+                    None::<i64>,
+                    None::<i64>,
+                    None::<i64>,
+                    None::<String>,
+                    None::<String>,
+                    false,
                     id.0,
                     expected_revision
                 ])
@@ -278,6 +288,7 @@ fn plain(path: &Path, all: &[Batch]) -> Vec<Duration> {
                 None::<String>,
                 None::<String>,
                 None::<String>,
+                None::<i64>,
                 row.task_run_id.0,
                 row.attempt_no,
                 row.token.0
@@ -306,7 +317,8 @@ fn plain(path: &Path, all: &[Batch]) -> Vec<Duration> {
                     row.token.0,
                     row.node_id.0,
                     None::<String>,
-                    row.slots
+                    row.slots,
+                    None::<String>
                 ])
                 .unwrap();
         }
@@ -406,6 +418,8 @@ fn main() {
     println!("  the same, processor time: {our_cpu:.2?}; by hand {their_cpu:.2?}");
     drop(store);
     std::fs::remove_dir_all(&folder).unwrap();
+    #[cfg(feature = "postgres")]
+    postgres::main();
 }
 
 fn registering(folder: &Path) {

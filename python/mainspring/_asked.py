@@ -59,8 +59,8 @@ def _check_tasks(reader: "Any", dag: "str | None", tasks: "list[str]") -> None:
     from mainspring._session import rows
 
     known = {row["name"] for row in rows(
-        reader, "SELECT task.name AS name FROM task JOIN dag ON dag.id = task.dag_id "
-                "WHERE ?1 IS NULL OR dag.key = ?1", dag)}
+        reader, "SELECT task.name AS name, dag.key AS dag FROM task "
+                "JOIN dag ON dag.id = task.dag_id") if dag in (None, row["dag"])}
     for task in tasks:
         if task not in known:
             hint = did_you_mean(task, sorted(known))

@@ -66,12 +66,14 @@ def _ask(plan: "Plan", where: str, *, must: bool) -> "int | None":
     """Have the scheduler do it; None where there is none that serves the dag."""
     import os
 
+    from mainspring._place import is_server
     from mainspring._requests import _user, answered, asker
     from mainspring._session import opened
     from mainspring.errors import ConflictError, NotFoundError
 
     here = opened(where)
-    if not must and (not os.path.exists(where) or (here is not None and here.simulated)):
+    is_there = is_server(where) or os.path.exists(where)
+    if not must and (not is_there or (here is not None and here.simulated)):
         return None
     try:
         who = asker(where)

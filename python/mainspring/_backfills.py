@@ -1,5 +1,6 @@
 """``Backfill``: a plan that was applied, as the database remembers it."""
 
+from mainspring._place import shown as place_of
 from mainspring._session import history, location, opened, session
 from mainspring._table import html_table, text_table
 from mainspring._time import day, instant
@@ -65,7 +66,7 @@ class Backfill:
     def _reader(self) -> "Any":
         reader = history(self.database)
         if reader is None:
-            raise NotFoundError(f"there is no database at {self.database}")
+            raise NotFoundError(f"there is no database at {place_of(self.database)}")
         return reader
 
     def _row(self) -> "BackfillSummaryDict":
@@ -73,7 +74,7 @@ class Backfill:
 
         found = next((row for row in list_backfills(self._reader()) if row["id"] == self.id), None)
         if found is None:
-            raise NotFoundError(f"there is no backfill {self.id} in {self.database}\n"
+            raise NotFoundError(f"there is no backfill {self.id} in {place_of(self.database)}\n"
                                 "  hint: ms.backfills() lists what there is")
         return found
 
@@ -82,7 +83,7 @@ class Backfill:
 
         found = read_backfill(self._reader(), self.id)
         if found is None:
-            raise NotFoundError(f"there is no backfill {self.id} in {self.database}\n"
+            raise NotFoundError(f"there is no backfill {self.id} in {place_of(self.database)}\n"
                                 "  hint: ms.backfills() lists what there is")
         self._plan = found
         return found

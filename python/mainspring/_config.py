@@ -12,6 +12,7 @@ import sys
 from types import MappingProxyType
 
 from mainspring import _config_values as values
+from mainspring._place import shown
 from mainspring.errors import ConfigError, Problem
 
 TYPE_CHECKING = False
@@ -119,11 +120,12 @@ class Settings:
         raise AttributeError(f"settings never change; load_settings makes new ones ({name})")
 
     def __repr__(self) -> str:
-        return f"Settings(database={self.database!r}, file={self.file!r}, slots={self.slots})"
+        database = shown(self.database)
+        return f"Settings(database={database!r}, file={self.file!r}, slots={self.slots})"
 
 
 KEYS: dict[str, Callable[[Any], Any]] = {
-    "database": values.text,
+    "database": values.database,
     "home": values.text,
     "dags": values.texts,
     "timezone": values.zone,

@@ -169,6 +169,17 @@ def size(value: Any) -> int:
 SCHEMES = ("s3", "gs", "az", "file")
 
 
+def database(value: Any) -> str:
+    from mainspring._place import check_place
+
+    found = text(value)
+    try:
+        check_place(found)
+    except ValueError as wrong:
+        raise ValueProblem(str(wrong)) from None
+    return found
+
+
 def place(value: Any) -> str:
     """A folder, or ``s3://bucket/prefix``."""
     given = text(value).strip()

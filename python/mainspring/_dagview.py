@@ -39,7 +39,7 @@ FROM dependency
 JOIN task AS own ON own.id = dependency.task_id
 LEFT JOIN task AS upstream ON upstream.id = dependency.upstream_task_id
 WHERE dependency.task_version_id IN (SELECT task_version_id FROM task_run WHERE run_id = ?)
-ORDER BY own.position, dependency.rowid
+ORDER BY own.position, dependency.id
 """
 """The edges that a run has: those of the versions of its tasks, whatever the dag has by now."""
 

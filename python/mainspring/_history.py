@@ -1,5 +1,6 @@
 """What was remembered: runs of the past, and a few words about this installation."""
 
+from mainspring._place import shown
 from mainspring._run import Run
 from mainspring._session import history, location, rows, session
 from mainspring._table import shown_duration, text_table
@@ -125,7 +126,7 @@ def run(id: int, *, database: "Any" = None) -> Run:
     """
     found = Run(id, location(database))
     if found._reader().run(id) is None:
-        raise NotFoundError(f"there is no run {id} in {found.database}\n"
+        raise NotFoundError(f"there is no run {id} in {shown(found.database)}\n"
                             "  hint: ms.runs() lists what there is")
     return found
 
@@ -275,4 +276,4 @@ def show_versions() -> None:
     print(f"core:       {_mainspring.__version__}")
     print(f"python:     {sys.version.split()[0]} ({sys.implementation.name})")
     print(f"platform:   {platform.platform()}")
-    print(f"database:   {location(None)}")
+    print(f"database:   {shown(location(None))}")

@@ -14,6 +14,7 @@ import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from mainspring._logstore import END, PART, LogStoreError, open_log_store, part_name
+from mainspring._place import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +50,7 @@ def log_file(database: str, run: int, task_run: int, attempt: int) -> str:
     >>> log_file("/data/shop.db", 7, 31, 2)
     '/data/shop.files/logs/7/31-2.log'
     """
-    return os.path.join(os.path.splitext(database)[0] + ".files", "logs", str(run),
+    return os.path.join(files_of(database), "logs", str(run),
                         f"{task_run}-{attempt}.log")
 
 

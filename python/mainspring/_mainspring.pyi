@@ -238,6 +238,7 @@ class Session:
         durable: bool = True,
         logs: str | None = None,
         log_limit: int | None = None,
+        files: str | None = None,
     ) -> Session:
         """`leads`: the name of the scope that it decides for. `clock`: one that stands. `logs`: the
         URI below which rows of attempts name the place of their output; `log_limit`: bytes of it.
@@ -407,7 +408,9 @@ class ReleasedDict(TaskVersionsDict):
 class Asker:
     """Asks whoever decides for a database; neither decides nor runs anything itself."""
 
-    def __new__(cls, database: str, *, busy_wait_s: float = 120.0) -> Asker: ...
+    def __new__(
+        cls, database: str, *, busy_wait_s: float = 120.0, files: str | None = None
+    ) -> Asker: ...
     def leader(self) -> LeaderDict | None:
         """Who schedules for this database, or did so last."""
     def ask(self, ask: dict[str, Any], by: str | None = None, later: bool = False) -> int:
@@ -458,7 +461,9 @@ class Columns:
 class History:
     """Reads what was remembered; never changes it."""
 
-    def __new__(cls, database: str, *, busy_wait_s: float = 120.0) -> History: ...
+    def __new__(
+        cls, database: str, *, busy_wait_s: float = 120.0, files: str | None = None
+    ) -> History: ...
     def runs(
         self,
         *,
@@ -638,6 +643,9 @@ def preview(
 
     `request`: as `Session.submit` takes it. `now`: microseconds UTC, for a request without dates.
     """
+
+def shown(database: str) -> str:
+    """The place of a database as it may be shown: without a password."""
 
 def migrate(database: str) -> tuple[int, int]:
     """Bring a database to the newest schema: (schema before, schema now)."""

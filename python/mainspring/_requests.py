@@ -22,14 +22,15 @@ def asker(database: "Any" = None) -> "Any":
     import os
 
     from mainspring._mainspring import Asker
+    from mainspring._place import is_server, opening
     from mainspring._session import location
     from mainspring.errors import NotFoundError
 
     where = location(database)
-    if not os.path.exists(where):
+    if not is_server(where) and not os.path.exists(where):
         raise NotFoundError(f"there is no database {where}\n"
                             "  hint: `mainspring up` makes one, and schedules")
-    return Asker(where)
+    return Asker(where, **opening(where))
 
 
 def ask(request: "dict[str, Any]", *, database: "Any" = None, later: bool = False,

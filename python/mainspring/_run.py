@@ -1,5 +1,6 @@
 """``Run``: one run of a dag, as the database remembers it."""
 
+from mainspring._place import shown
 from mainspring._session import history, opened, session
 from mainspring._table import MOST_ROWS, shown_duration, text_table
 from mainspring._taskrun import Attempt, TaskRun
@@ -70,7 +71,7 @@ class Run:
     def _reader(self) -> "Any":
         reader = history(self.database)
         if reader is None:
-            raise NotFoundError(f"there is no database at {self.database}")
+            raise NotFoundError(f"there is no database at {shown(self.database)}")
         return reader
 
     def _load(self) -> "RunDict":
@@ -79,7 +80,7 @@ class Run:
             row = self._row = self._reader().run(self.id)
             self._rows = self._attempts = None
             if row is None:
-                raise NotFoundError(f"there is no run {self.id} in {self.database}")
+                raise NotFoundError(f"there is no run {self.id} in {shown(self.database)}")
         return row
 
     def refresh(self) -> "Run":

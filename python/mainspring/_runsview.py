@@ -34,7 +34,7 @@ STATES = """
 SELECT task_run.run_id AS run_id, task.key AS task, task_run.state AS state, task_run.code AS code
 FROM task_run
 JOIN task ON task.id = task_run.task_id
-WHERE task_run.run_id IN (SELECT value FROM json_each(?)) AND task_run.item IS NULL
+WHERE task_run.run_id IN ({}) AND task_run.item IS NULL
 ORDER BY task.dag_id, task.position, task_run.run_id
 """
 """The states of tasks, a mapped one as a whole; those of the newest run last."""
@@ -68,13 +68,11 @@ def _grids(runs: "Sequence[Run]") -> "Iterator[str]":
 
 def _grid(reader: "Any", found: "Mapping[int, str]") -> "list[str]":
     """The grid of some runs of a dag, given with their fires."""
-    import json
-
     columns = sorted(set(found.values()))
     one_a_day = len({column[:10] for column in columns}) == len(columns)  # then no times
     states: dict[tuple[str, str], tuple[str, str]] = {}
     names: dict[str, None] = {}
-    for row in answer(reader, STATES, json.dumps(list(found))):
+    for row in answer(reader, STATES.format(", ".join(map(str, found)))):
         column = found[row["run_id"]][:10 if one_a_day else None]
         names[row["task"]] = None
         # A cell is as its newest task run: a later run of a part leaves the others as they are.

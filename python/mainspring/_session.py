@@ -3,7 +3,14 @@
 import os
 import threading
 
-from mainspring.errors import ConflictError, MainspringError, StoreError
+from mainspring.errors import (
+    ConfigError,
+    ConflictError,
+    MainspringError,
+    NotFoundError,
+    Problem,
+    StoreError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,6 +122,7 @@ def open_core(database: str, role: str, **options: "Any") -> "CoreSession":
     from mainspring._config import settings
     from mainspring._config_values import milliseconds
     from mainspring._mainspring import Session as CoreSession
+    from mainspring._place import opening
 
     _refuse_after_fork()
     kept = _shipping.options(database, role)
@@ -123,7 +131,7 @@ def open_core(database: str, role: str, **options: "Any") -> "CoreSession":
     if wait is not None:
         options.setdefault("busy_wait_s", float(wait))
     options.setdefault("slots", settings().slots)
-    core = CoreSession(database, role=role, **options, **kept)
+    core = CoreSession(database, role=role, **opening(database), **options, **kept)
     ageing = milliseconds(getattr(settings(), "ageing", None))
     if ageing is not None:
         core.set_ageing(None, ageing)
@@ -150,13 +158,14 @@ def use(database: "Any" = None) -> str:
     Parameters
     ----------
     database : str or path, optional
-        A file; None goes back to the order ``MAINSPRING_DATABASE``, project file
-        (``.mainspring/mainspring.db`` beside ``mainspring.toml``), ``MAINSPRING_HOME``, home.
+        A file, or a URL such as ``postgresql://user@host/database``; None goes back to the order
+        ``MAINSPRING_DATABASE``, project file (``.mainspring/mainspring.db`` beside
+        ``mainspring.toml``), ``MAINSPRING_HOME``, home.
 
     Returns
     -------
     str
-        The location that holds now, absolute.
+        The location that holds now: an absolute path, or a URL without its password.
 
     Examples
     --------
@@ -166,8 +175,10 @@ def use(database: "Any" = None) -> str:
     True
     """
     global _chosen
+    from mainspring._place import shown
+
     _chosen = None if database is None else location(database)
-    return location(None)
+    return shown(location(None))
 
 
 def location(database: "Any") -> str:
@@ -181,6 +192,12 @@ def location(database: "Any") -> str:
     text = str(os.fspath(database))
     if "://" in text or text == ":memory:":
         return text
+    from mainspring._place import check_place
+
+    try:
+        check_place(text)
+    except ValueError as wrong:
+        raise ConfigError([Problem("wrong_value", "database", str(wrong))]) from None
     return os.path.abspath(os.path.expanduser(text))
 
 
@@ -216,9 +233,14 @@ def history(database: "Any" = None) -> "CoreHistory | None":
         if "://" not in where and where not in _sessions and not os.path.exists(where):
             return None
         from mainspring._mainspring import History
+        from mainspring._place import opening
 
         with _lock:
-            found = _histories.setdefault(where, History(where))
+            try:
+                reader = History(where, **opening(where))
+            except NotFoundError:  # a server without a schema of ours
+                return None
+            found = _histories.setdefault(where, reader)
             _hook()
     return found
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mainspring._logstore import END, PART, LogStoreError, open_log_store, part_name, root_of
+from mainspring._place import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +73,7 @@ class Mark(NamedTuple):
 
 def folder_of(database: str) -> str:
     """The logs of a database on this machine."""
-    return os.path.join(os.path.splitext(database)[0] + ".files", "logs")
+    return os.path.join(files_of(database), "logs")
 
 
 class Shipper:

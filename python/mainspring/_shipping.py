@@ -23,8 +23,7 @@ _checked: set[str] = set()
 _shippers: dict[str, Shipper] = {}
 
 LIVE = """
-SELECT DISTINCT attempt.task_run_id, attempt.attempt_no FROM json_each(?) AS asked
-JOIN attempt ON attempt.task_run_id = asked.value AND attempt.outcome IS NULL
+SELECT task_run_id, attempt_no FROM attempt WHERE task_run_id IN ({}) AND outcome IS NULL
 """
 
 
@@ -67,13 +66,11 @@ def begin(database: str) -> None:
     from mainspring._shipper import Shipper, folder_of
 
     def live(asked: list[tuple[int, int]]) -> set[tuple[int, int]]:
-        import json
-
         reader = history(database)
         if reader is None:
             return set(asked)
-        ids = json.dumps(sorted({task_run for task_run, _ in asked}))
-        return {(row["task_run_id"], row["attempt_no"]) for row in rows(reader, LIVE, ids)}
+        ids = ", ".join(str(int(task_run)) for task_run in sorted({id for id, _ in asked})) or "0"
+        return {(row["task_run_id"], row["attempt_no"]) for row in rows(reader, LIVE.format(ids))}
 
     with _lock:
         if database not in _shippers:

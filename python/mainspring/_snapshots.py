@@ -6,6 +6,8 @@ one. Modules that a dag file imports are not kept: those are read as they are.
 
 import os
 
+from mainspring._place import files_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +23,7 @@ class Snapshots:
     """The kept files of a database, beside it."""
 
     def __init__(self, database: "Any") -> None:
-        self.folder = os.path.join(f"{os.path.splitext(str(database))[0]}.files", "code")
+        self.folder = os.path.join(files_of(database), "code")
         self.told_in = os.path.join(self.folder, "dags.jsonl")
 
     def told(self) -> "dict[str, list[tuple[int, str, str]]]":

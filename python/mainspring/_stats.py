@@ -17,23 +17,24 @@ HEAD = ("task", "month", "runs", "successes", "met deadline", "p50", "p90")
 # What is skipped or still open is no run here.
 BY_MONTH = """
 SELECT task.key AS task, substr(task_run.biz_date, 1, 7) AS month, count(*) AS runs,
-    sum(task_run.state = 'SUCCESS') AS successes,
+    sum(CASE WHEN task_run.state = 'SUCCESS' THEN 1 ELSE 0 END) AS successes,
     -- Data that was there in time was, whatever a later rerun made of it.
-    avg(CASE WHEN task_run.deadline_at IS NOT NULL THEN EXISTS (
+    avg(CASE WHEN task_run.deadline_at IS NULL THEN NULL WHEN EXISTS (
         SELECT 1 FROM attempt WHERE attempt.task_run_id = task_run.id
             AND attempt.outcome = 'SUCCESS' AND attempt.finished_at <= task_run.deadline_at
-    ) END) AS met
+    ) THEN 1.0 ELSE 0.0 END) AS met
 FROM task_run
 JOIN task ON task.id = task_run.task_id
 JOIN dag ON dag.id = task.dag_id
 WHERE task_run.state IN ('SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELED') AND task_run.attempt_no > 0
-    AND NOT (task_run.item IS NOT NULL AND task_run.code IS 'REMOVED')
-    AND (?1 IS NULL OR dag.key = ?1) AND (?2 IS NULL OR task.name = ?2)
-GROUP BY task_run.task_id, month
+    AND NOT (task_run.item IS NOT NULL AND coalesce(task_run.code, '') = 'REMOVED')
+    AND (CAST(?1 AS TEXT) IS NULL OR dag.key = ?1)
+    AND (CAST(?2 AS TEXT) IS NULL OR task.name = ?2)
+GROUP BY task_run.task_id, dag.key, task.position, task.key, month
 ORDER BY dag.key, task.position, task.key, month
 """
 DURATIONS = """
-SELECT task, json_group_array(duration_ms) AS durations FROM (
+SELECT task, duration_ms FROM (
     SELECT task.key AS task, attempt.duration_ms AS duration_ms, row_number() OVER (
         PARTITION BY task_run.task_id ORDER BY attempt.finished_at DESC, attempt.id DESC
     ) AS place
@@ -42,13 +43,14 @@ SELECT task, json_group_array(duration_ms) AS durations FROM (
     JOIN task ON task.id = task_run.task_id
     JOIN dag ON dag.id = task.dag_id
     WHERE attempt.outcome = 'SUCCESS'
-        AND (?1 IS NULL OR dag.key = ?1) AND (?2 IS NULL OR task.name = ?2)
-)
+        AND (CAST(?1 AS TEXT) IS NULL OR dag.key = ?1)
+        AND (CAST(?2 AS TEXT) IS NULL OR task.name = ?2)
+) AS newest
 WHERE place <= ?3
-GROUP BY task
+ORDER BY task, duration_ms
 """
 KNOWN = "SELECT 1 AS known FROM dag LEFT JOIN task ON task.dag_id = dag.id " \
-        "WHERE dag.key = ?1 AND (?2 IS NULL OR task.name = ?2) LIMIT 1"
+        "WHERE dag.key = ?1 AND (CAST(?2 AS TEXT) IS NULL OR task.name = ?2) LIMIT 1"
 
 
 class Stat:
@@ -150,10 +152,9 @@ def stats(dag: "Any" = None, *, database: "Any" = None) -> Stats:
     if reader is None:
         return Stats()
     key, task = _named(reader, dag)
-    import json
-
-    took = {row["task"]: sorted(json.loads(row["durations"]))
-            for row in rows(reader, DURATIONS, key, task, LAST)}
+    took: "dict[str, list[int]]" = {}
+    for row in rows(reader, DURATIONS, key, task, LAST):
+        took.setdefault(row["task"], []).append(row["duration_ms"])
 
     def share(name: str, percent: int) -> "timedelta | None":
         durations = took.get(name)

@@ -8,7 +8,7 @@ use super::edges::Texts;
 use super::patience::EdgeAt;
 use crate::model::{
     AttemptEnd, AttemptStart, BackfillId, BackfillRow, BackfillState, Instant, Progress, RunId,
-    RunRow, RunState, ScheduleId, Skip, SkipReason, State, StopReason, TaskRunId, Token,
+    RunRow, RunState, ScheduleId, Skip, SkipReason, State, StopReason, TaskRunId, Token, Unfilled,
 };
 
 /// A task run by its place: the run, and its index there.
@@ -38,6 +38,8 @@ pub struct Decision {
     pub ends: Vec<End>,
     /// Task runs of other deciders that a start relies on, and where they must still stand.
     pub relies: Vec<(TaskRunId, State)>,
+    /// Cells that somebody asks for, and that no run of a backfill may be computing elsewhere.
+    pub unfilled: Vec<Unfilled>,
     /// Stops to put on leases before the first signal.
     pub stops: Vec<LeaseStop>,
     /// Slots that come back although their attempt ended earlier.

@@ -414,9 +414,29 @@ impl World {
         self.elsewhere.insert((task, nominal_at));
     }
 
+    /// A commit found that a run of a backfill that is not here computes this cell.
+    pub fn know_filled(
+        &mut self,
+        (task, nominal_at): (TaskId, Instant),
+        run: RunId,
+        backfill: BackfillId,
+    ) {
+        self.filled.insert((task, nominal_at), (run, backfill));
+    }
+
+    /// The run of a backfill that is known to compute one of these cells, and is not here.
+    pub(super) fn filled_elsewhere(
+        &self,
+        tasks: &[TaskId],
+        nominal_at: Instant,
+    ) -> Option<(RunId, BackfillId)> {
+        tasks.iter().find_map(|task| self.filled.get(&(*task, nominal_at)).copied())
+    }
+
     /// What was known of cells that are open elsewhere is old.
     pub fn forget_open(&mut self) {
         self.elsewhere.clear();
+        self.filled.clear();
     }
 
     /// The open runs of a dag for an instant that hold one of these tasks.

@@ -71,6 +71,8 @@ pub struct World {
     pub(super) instants: BTreeSet<(DagId, Instant, RunId)>,
     /// Cells that a commit found to be open in runs that are not here.
     pub(super) elsewhere: BTreeSet<(TaskId, Instant)>,
+    /// Cells that runs of backfills compute that are not here, as a commit found.
+    pub(super) filled: BTreeMap<(TaskId, Instant), (RunId, BackfillId)>,
     /// Who may start for the blocks that are run by one.
     pub(super) released: BTreeMap<BlockRef, TaskRunRef>,
 }
@@ -107,6 +109,7 @@ impl World {
             shares: BTreeMap::new(),
             instants: BTreeSet::new(),
             elsewhere: BTreeSet::new(),
+            filled: BTreeMap::new(),
             released: BTreeMap::new(),
         }
     }

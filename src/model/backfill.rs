@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::words::words;
-use super::{BackfillId, BackfillState, Date, Instant, RunId, ScopeId, TaskId, TaskVersionId};
+use super::{
+    BackfillId, BackfillState, DagId, Date, Instant, RunId, ScopeId, TaskId, TaskVersionId,
+};
 
 words! {
     /// Which cells of its range a backfill computes.
@@ -213,6 +215,11 @@ pub struct BackfillPlan {
 }
 
 impl BackfillPlan {
+    /// The dag of a planned run.
+    pub fn dag_of(&self, run: &PlannedRun) -> &str {
+        self.sets.get(run.set as usize).map_or("", |set| &set.dag)
+    }
+
     /// One without any cells.
     pub fn nothing() -> BackfillPlan {
         let ask = BackfillAsk {
@@ -241,6 +248,19 @@ impl BackfillPlan {
             hash: String::new(),
         }
     }
+}
+
+/// Cells of a run that somebody asks for by hand, to make or to run again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfilled {
+    /// The run.
+    pub run: RunId,
+    /// Its dag.
+    pub dag_id: DagId,
+    /// Its nominal time.
+    pub nominal_at: Instant,
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
 }
 
 /// Tasks that are run together.

@@ -27,7 +27,7 @@ mod words;
 
 pub use backfill::{
     BackfillAsk, BackfillOrder, BackfillPlan, BackfillRow, BackfillRunRow, BackfillTask, OnFailure,
-    Only, PlannedRun, TaskSet, Why, backfill_notes,
+    Only, PlannedRun, TaskSet, Unfilled, Why, backfill_notes,
 };
 pub use condition::{NotBefore, RunDays, RunOn};
 pub use date::Date;

@@ -38,10 +38,15 @@ struct ReleasedFace {
 #[pymethods]
 impl Asker {
     #[new]
-    #[pyo3(signature = (database, *, busy_wait_s = 120.0))]
-    fn new(py: Python<'_>, database: PathBuf, busy_wait_s: f64) -> PyResult<Asker> {
+    #[pyo3(signature = (database, *, busy_wait_s = 120.0, files = None))]
+    fn new(
+        py: Python<'_>,
+        database: PathBuf,
+        busy_wait_s: f64,
+        files: Option<PathBuf>,
+    ) -> PyResult<Asker> {
         let wait = Duration::try_from_secs_f64(busy_wait_s).unwrap_or_default();
-        let core = py.detach(|| Core::open(&database, host_name(), wait));
+        let core = py.detach(|| Core::open(&database, files.as_deref(), host_name(), wait));
         Ok(Asker { core: core.map_err(errors::session)? })
     }
 

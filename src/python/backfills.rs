@@ -13,7 +13,7 @@ use super::session::{SIGNAL_POLL, Session, read_host};
 use super::{errors, values};
 use crate::model::{Ask, BackfillAsk, BackfillId, BackfillTask, Problem, Steer};
 use crate::runtime::HostsOf;
-use crate::store::{BackfillStore as _, BackfillSummary, Store as _, StoreError};
+use crate::store::{BackfillSummary, StoreError};
 
 /// What runs the handlers of each dag, as `Session.submit` takes it.
 type Handlers<'py> = BTreeMap<String, Bound<'py, PyAny>>;

@@ -50,6 +50,7 @@ pub fn store(error: StoreError) -> PyErr {
     match error {
         StoreError::Refused(problems) => spec(problems),
         unreadable @ StoreError::Unreadable(_) => raise("_Unreadable", unreadable.to_string()),
+        absent @ StoreError::Absent { .. } => raise("NotFoundError", absent.to_string()),
         other => raise("StoreError", other.to_string()),
     }
 }

@@ -12,14 +12,14 @@ use super::{errors, values};
 use crate::model::{Date, Instant, NodeRow, RunId, SpecError, TaskRunId};
 use crate::runtime::{Clock, Files, host_name, is_alive};
 use crate::store::{
-    AttemptFilter, HistoryAsk, Level, RunFilter, RunSummary, SqlValue, SqliteOptions, SqliteStore,
-    Store, StoreError, StoredResult, known_words,
+    self, AttemptFilter, HistoryAsk, Level, OpenOptions, RunFilter, RunSummary, SqlStore, SqlValue,
+    StoreError, StoredResult, known_words,
 };
 
 /// Reads what was remembered; never changes it.
 #[pyclass(frozen, module = "mainspring._mainspring")]
 pub struct History {
-    store: Mutex<SqliteStore>,
+    store: Mutex<Box<dyn SqlStore>>,
     files: Files,
     clock: Clock,
     host: String,
@@ -30,11 +30,11 @@ impl History {
     pub(super) fn ask<T: Send>(
         &self,
         py: Python<'_>,
-        question: impl FnOnce(&mut SqliteStore) -> Result<T, StoreError> + Send,
+        question: impl FnOnce(&mut dyn SqlStore) -> Result<T, StoreError> + Send,
     ) -> PyResult<T> {
         py.detach(|| {
             let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-            question(&mut store)
+            question(&mut **store)
         })
         .map_err(errors::store)
     }
@@ -55,18 +55,23 @@ impl History {
 #[pymethods]
 impl History {
     #[new]
-    #[pyo3(signature = (database, *, busy_wait_s = 120.0))]
-    fn new(py: Python<'_>, database: PathBuf, busy_wait_s: f64) -> PyResult<Self> {
+    #[pyo3(signature = (database, *, busy_wait_s = 120.0, files = None))]
+    fn new(
+        py: Python<'_>,
+        database: PathBuf,
+        busy_wait_s: f64,
+        files: Option<PathBuf>,
+    ) -> PyResult<Self> {
         let busy_wait = Duration::try_from_secs_f64(busy_wait_s).unwrap_or_default();
         let store = py
             .detach(|| {
-                let options = SqliteOptions { busy_wait, ..SqliteOptions::default() };
-                SqliteStore::open(&database, options)
+                let options = OpenOptions { busy_wait, make: false, ..OpenOptions::default() };
+                store::open(&database, options)
             })
             .map_err(errors::store)?;
         Ok(History {
             store: Mutex::new(store),
-            files: Files::beside(&database),
+            files: Files::of(&database, files.as_deref()),
             clock: Clock::machine(),
             host: host_name(),
         })
@@ -165,7 +170,7 @@ impl History {
                 });
                 ask.gone = gone.map(|(scope, _)| scope).collect();
             }
-            store.history(&ask, &mut making)
+            store::read_history(store, &ask, &mut making)
         })?;
         taken?;
         py.detach(|| making.finish()).map_err(errors::store)

@@ -60,7 +60,7 @@ mod _mainspring {
     use super::worker::{Call, Worker};
     #[pymodule_export]
     use super::{
-        check_dag, check_pairs, check_text, duration_ms, log_uri, migrate, preview, states,
+        check_dag, check_pairs, check_text, duration_ms, log_uri, migrate, preview, shown, states,
     };
 
     use pyo3::prelude::*;
@@ -148,10 +148,16 @@ fn preview<'py>(
     values::face(py, &faces::PreviewFace::new(&found, preview))
 }
 
+/// The place of a database as it may be shown: without a password.
+#[pyfunction]
+fn shown(database: &str) -> String {
+    crate::store::shown(database)
+}
+
 /// Bring a database to the newest schema: (schema before, schema now).
 #[pyfunction]
 fn migrate(py: Python<'_>, database: std::path::PathBuf) -> PyResult<(i64, i64)> {
-    py.detach(|| crate::store::SqliteStore::migrate(&database)).map_err(errors::store)
+    py.detach(|| crate::store::migrate(&database)).map_err(errors::store)
 }
 
 /// A duration such as `90m` or `PT1H` in milliseconds.

@@ -74,7 +74,7 @@ impl Session {
     #[new]
     #[pyo3(signature = (
         database, *, role, slots = 32, busy_wait_s = 120.0, leads = None, clock = None,
-        durable = true, logs = None, log_limit = None
+        durable = true, logs = None, log_limit = None, files = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "by name, from Python")]
     fn new(
@@ -88,10 +88,12 @@ impl Session {
         durable: bool,
         logs: Option<String>,
         log_limit: Option<u64>,
+        files: Option<PathBuf>,
     ) -> PyResult<Self> {
         let hand = clock.as_ref().map(|clock| Arc::clone(&clock.get().hand));
         let options = SessionOptions {
             database,
+            files,
             role,
             host: host_name(),
             slots,
@@ -444,7 +446,7 @@ impl Session {
     }
 
     fn __repr__(&self) -> String {
-        format!("Session({:?})", self.database())
+        format!("Session({:?})", crate::store::shown(&self.database()))
     }
 }
 

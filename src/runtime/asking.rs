@@ -10,14 +10,14 @@ use super::node::is_alive;
 use super::refusal::SessionError;
 use super::session::lock;
 use crate::model::{Ask, Decided, NodeRow, ScopeId};
-use crate::store::{BackfillStore as _, SqliteOptions, SqliteStore, Store};
+use crate::store::{self, OpenOptions, SqlStore};
 
 /// The name of the scope that `mainspring up` holds.
 pub const MAIN: &str = "main";
 
 /// Who asks: neither decides nor runs anything.
 pub struct Asker {
-    pub(super) store: Mutex<SqliteStore>,
+    pub(super) store: Mutex<Box<dyn SqlStore>>,
     files: Files,
     host: String,
     pub(super) clock: Clock,
@@ -35,14 +35,19 @@ pub struct Leader {
 }
 
 impl Asker {
-    /// Opens the database.
+    /// Opens the database, whose files are in this folder, or else beside it.
     ///
     /// # Errors
-    /// `Store` with what is wrong with the file.
-    pub fn open(path: &Path, host: String, busy_wait: Duration) -> Result<Asker, SessionError> {
-        let store =
-            SqliteStore::open(path, SqliteOptions { busy_wait, ..SqliteOptions::default() })?;
-        let files = Files::beside(path);
+    /// `Store` with what is wrong with the database.
+    pub fn open(
+        database: &Path,
+        folder: Option<&Path>,
+        host: String,
+        busy_wait: Duration,
+    ) -> Result<Asker, SessionError> {
+        let options = OpenOptions { busy_wait, make: false, ..OpenOptions::default() };
+        let store = store::open(database, options)?;
+        let files = Files::of(database, folder);
         Ok(Asker { store: Mutex::new(store), files, host, clock: Clock::machine() })
     }
 

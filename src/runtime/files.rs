@@ -18,18 +18,39 @@ pub const RESULT_LIMIT: usize = 16 * 1024 * 1024;
 pub struct Files {
     root: Arc<Path>,
     pub(super) logs: LogOptions,
+    /// Whether everybody who uses the database on this host has the same ones.
+    shared: bool,
 }
 
 impl Files {
     /// The files of this database.
     pub fn beside(database: &Path) -> Self {
-        Files { root: database.with_extension("files").into(), logs: LogOptions::default() }
+        Files {
+            root: database.with_extension("files").into(),
+            logs: LogOptions::default(),
+            shared: true,
+        }
     }
 
     /// The same with what is to become of logs.
     #[must_use]
     pub fn with_logs(self, logs: LogOptions) -> Self {
         Files { logs, ..self }
+    }
+
+    /// The files of a database: in this folder, or else beside it.
+    pub fn of(database: &Path, folder: Option<&Path>) -> Self {
+        match folder {
+            Some(folder) => {
+                Files { root: folder.into(), logs: LogOptions::default(), shared: false }
+            }
+            None => Files::beside(database),
+        }
+    }
+
+    /// Whether a file that is not there is nowhere on this host.
+    pub fn are_shared(&self) -> bool {
+        self.shared
     }
 
     /// The log of an attempt.

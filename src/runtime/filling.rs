@@ -14,9 +14,7 @@ use super::session::{Session, lock};
 use super::watch::BackfillWatch;
 use crate::engine::{Plan, PlannedTask};
 use crate::model::{BackfillId, BackfillPlan, Instant, Problem, SpecError, Steer, params};
-use crate::store::{
-    BackfillStore as _, CommitError, InTheWay, RegisteredDag, Store, StoredBackfill,
-};
+use crate::store::{CommitError, InTheWay, RegisteredDag, Store, StoredBackfill};
 
 /// Who can call the handlers of each dag.
 pub type HostsOf = BTreeMap<String, HandlerHost>;
@@ -34,7 +32,7 @@ impl Session {
         requested_by: Option<String>,
     ) -> Result<BackfillId, SessionError> {
         let plan = Arc::new(plan);
-        let plans = sets_of(&mut *lock(&self.store), &plan)?;
+        let plans = sets_of(&mut **lock(&self.store), &plan)?;
         let (reply, answer) = bounded(1);
         self.send(Message::Begin(Begin { plan, plans, hosts, requested_by, reply }))?;
         let begun = answer.recv().map_err(|_| SessionError::Closed)??;
@@ -66,7 +64,7 @@ impl Session {
     /// `Refused`; what planning it anew says.
     pub fn refuse_old_plan(&self, plan: &BackfillPlan) -> Result<(), SessionError> {
         let now = self.now();
-        refuse_old(&mut *lock(&self.store), plan, now)
+        refuse_old(&mut **lock(&self.store), plan, now)
     }
 
     fn followed(&self, (id, watch): Backfilled) -> BackfillId {

@@ -59,7 +59,7 @@ pub fn is_alive(files: &Files, node: &NodeRow, host: &str, now: Instant) -> bool
             Err(TryLockError::Error(_)) => node.lease_until > now,
         },
         // Its file is gone: it left, or never came further than its row.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && files.are_shared() => false,
         Err(_) => node.lease_until > now,
     }
 }

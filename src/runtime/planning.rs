@@ -19,7 +19,7 @@ impl Asker {
     /// `NotFound` for a dag that is not registered; `Spec` with everything that is wrong with the
     /// question; `Store`.
     pub fn plan(&self, ask: &BackfillAsk) -> Result<Planned, SessionError> {
-        plan(&mut *lock(&self.store), ask, self.clock.now())
+        plan(&mut **lock(&self.store), ask, self.clock.now())
     }
 }
 
@@ -29,7 +29,7 @@ impl Session {
     /// # Errors
     /// As [`Asker::plan`].
     pub fn plan(&self, ask: &BackfillAsk) -> Result<Planned, SessionError> {
-        plan(&mut *lock(&self.store), ask, self.now())
+        plan(&mut **lock(&self.store), ask, self.now())
     }
 }
 

@@ -45,6 +45,7 @@ impl From<StoreError> for SessionError {
             unreadable @ StoreError::Unreadable(_) => {
                 SessionError::Unreadable(unreadable.to_string())
             }
+            absent @ StoreError::Absent { .. } => SessionError::NotFound(absent.to_string()),
             other => SessionError::Store(other.to_string()),
         }
     }

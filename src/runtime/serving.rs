@@ -14,7 +14,7 @@ use super::stubs::StubPlan;
 use super::told::News;
 use crate::engine;
 use crate::model::{Instant, Missed, ScheduleId, Skip};
-use crate::store::{RegisteredDag, Store, StoredSchedule};
+use crate::store::{RegisteredDag, StoredSchedule};
 
 /// How often whoever waits for a clock to be moved is asked whether to go on.
 const STEP: Duration = Duration::from_millis(50);

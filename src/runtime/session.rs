@@ -29,7 +29,7 @@ use crate::engine::{Broken, Plan, RerunWhat, TaskRunRef, Word, World, check_pair
 use crate::model::{
     BackfillId, DagDef, Instant, NodeId, NodeRow, Problem, RunId, RunState, ScopeLease, SpecError,
 };
-use crate::store::{CommitError, RegisteredDag, SqliteOptions, SqliteStore, Store, StoredRun};
+use crate::store::{self, CommitError, OpenOptions, RegisteredDag, SqlStore, Store, StoredRun};
 
 /// How often whoever waits for a run to be made is asked whether to go on.
 const STEP: Duration = Duration::from_millis(50);
@@ -39,8 +39,10 @@ const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 /// How a session is opened.
 pub struct SessionOptions {
-    /// The database file.
+    /// The database: a file, or a URL.
     pub database: PathBuf,
+    /// Where logs, results and locks are; none is beside the database.
+    pub files: Option<PathBuf>,
     /// `notebook`, `cli`, ...
     pub role: String,
     /// This host's name.
@@ -69,7 +71,7 @@ pub struct Session {
     pub(super) clock: Clock,
     inbox: Sender<Message>,
     /// For questions and registrations, beside the driver's own.
-    pub(super) store: Mutex<SqliteStore>,
+    pub(super) store: Mutex<Box<dyn SqlStore>>,
     plans: Mutex<BTreeMap<String, Arc<CachedPlan>>>,
     watches: Mutex<BTreeMap<RunId, Arc<RunWatch>>>,
     pub(super) backfills: Mutex<BTreeMap<BackfillId, Arc<BackfillWatch>>>,
@@ -91,7 +93,7 @@ impl Session {
         interpreter: Arc<dyn Interpreter>,
     ) -> Result<Session, SessionError> {
         let driving = open_store(&options)?;
-        Session::open_with(options, interpreter, Box::new(driving))
+        Session::open_with(options, interpreter, driving)
     }
 
     /// The same with the store that the driver is to write to, which a test may have spoilt.
@@ -105,8 +107,8 @@ impl Session {
         mut driving: Box<dyn Store>,
     ) -> Result<Session, SessionError> {
         let store = open_store(&options)?;
-        let SessionOptions { database, role, host, slots, clock, leads, logs, .. } = options;
-        let files = Files::beside(&database).with_logs(logs);
+        let SessionOptions { database, files, role, host, slots, clock, leads, logs, .. } = options;
+        let files = Files::of(&database, files.as_deref()).with_logs(logs);
         let now = clock.now();
         let lease = driving.join(&NodeRow {
             id: NodeId(0),
@@ -122,7 +124,7 @@ impl Session {
         let lock = NodeLock::take(&files, lease.node_id.0).map_err(|error| {
             SessionError::Store(format!(
                 "cannot make a lock file beside {}: {error}\n  hint: the folder must be writable",
-                database.display()
+                store::shown(&database.to_string_lossy())
             ))
         })?;
         let (lease, seen_until) = match leads {
@@ -182,7 +184,7 @@ impl Session {
         self.processes.are(Arc::new(pool));
     }
 
-    /// The database file.
+    /// The database: a file, or a URL.
     pub fn database(&self) -> &Path {
         &self.database
     }
@@ -401,7 +403,7 @@ impl Session {
 
     /// The plan a run was made with.
     fn plan_of(&self, stored: &StoredRun) -> Result<Arc<Plan>, SessionError> {
-        plan_of(&mut *lock(&self.store), stored)
+        plan_of(&mut **lock(&self.store), stored)
     }
 
     /// The watch of a run that this process drives or has driven.
@@ -572,13 +574,9 @@ fn lead(
     }
 }
 
-fn open_store(options: &SessionOptions) -> Result<SqliteStore, SessionError> {
-    let sqlite = SqliteOptions {
-        busy_wait: options.busy_wait,
-        durable: options.durable,
-        ..SqliteOptions::default()
-    };
-    Ok(SqliteStore::open(&options.database, sqlite)?)
+fn open_store(options: &SessionOptions) -> Result<Box<dyn SqlStore>, SessionError> {
+    let how = OpenOptions { busy_wait: options.busy_wait, durable: options.durable, make: true };
+    Ok(store::open(&options.database, how)?)
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

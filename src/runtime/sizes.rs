@@ -5,7 +5,6 @@ use super::refusal::SessionError;
 use super::session::{Session, lock};
 use crate::model::SpecError;
 use crate::model::key::{NameKind, check_name};
-use crate::store::Store;
 
 impl Session {
     /// Makes a named pool or changes its size.

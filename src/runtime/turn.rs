@@ -138,6 +138,7 @@ impl Turn {
         let mut seen: BTreeMap<ScheduleId, Instant> = BTreeMap::new();
         for decision in &self.decisions {
             batch.relies.extend(&decision.relies);
+            batch.unfilled.extend(decision.unfilled.iter().cloned());
             batch.starts.extend(decision.starts.iter().map(|start| start.attempt.clone()));
             batch.ends.extend(
                 decision.ends.iter().map(|e| Ended { end: e.end.clone(), released: e.released }),

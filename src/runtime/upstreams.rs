@@ -5,7 +5,6 @@ use super::asking::Asker;
 use super::refusal::SessionError;
 use super::session::{Session, lock};
 use crate::model::Date;
-use crate::store::Store;
 
 impl Asker {
     /// Disables a task, by `dag.task`, or enables it again; whether that was otherwise before.

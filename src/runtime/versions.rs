@@ -8,7 +8,6 @@ use super::refusal::SessionError;
 use super::session::lock;
 use crate::graph::Nearest;
 use crate::model::{ReleaseAsk, ReleaseRow, VersionRow};
-use crate::store::Store;
 
 /// How a task stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]

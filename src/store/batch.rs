@@ -6,7 +6,7 @@ use crate::engine::RunMove;
 use crate::model::{
     AttemptEnd, AttemptStart, BackfillId, BackfillRow, BackfillRunRow, BackfillState, Date,
     Decided, Instant, Progress, RunId, RunRow, ScheduleId, ScopeLease, Skip, State, StopReason,
-    TaskId, TaskRunId, TaskRunRow,
+    TaskId, TaskRunId, TaskRunRow, Unfilled,
 };
 
 /// Everything that one commit writes; all of it or nothing.
@@ -31,6 +31,8 @@ pub struct Batch {
     pub outdated: Vec<(TaskId, Date, RunId)>,
     /// Task runs that a start relies on: refused when one does not stand there any more.
     pub relies: Vec<(TaskRunId, State)>,
+    /// Cells that somebody asks for: refused while a run of a backfill that is open has one of them.
+    pub unfilled: Vec<Unfilled>,
     /// Attempts that begin: row and lease.
     pub starts: Vec<AttemptStart>,
     /// Attempts that end.
@@ -77,6 +79,7 @@ impl Batch {
             stale: Vec::new(),
             outdated: Vec::new(),
             relies: Vec::new(),
+            unfilled: Vec::new(),
             starts: Vec::new(),
             ends: Vec::new(),
             stops: Vec::new(),

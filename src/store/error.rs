@@ -53,6 +53,18 @@ pub enum CommitError {
         /// The instant.
         nominal_at: Instant,
     },
+    /// A run of a backfill that somebody else decides for computes a cell that is asked for.
+    #[error("run {run} of backfill {backfill} computes task {task} for {nominal_at}")]
+    CellFilled {
+        /// The task.
+        task: TaskId,
+        /// The instant.
+        nominal_at: Instant,
+        /// The run.
+        run: RunId,
+        /// The backfill.
+        backfill: BackfillId,
+    },
     /// The store itself failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -88,6 +100,11 @@ impl std::fmt::Display for Changed {
     }
 }
 
+/// What is said of a database on a server, and what of one in a file.
+fn choose(path: &str, of_server: &'static str, of_file: &'static str) -> &'static str {
+    if path.contains("://") { of_server } else { of_file }
+}
+
 /// What is wrong with a store. The message says what, where and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -101,9 +118,16 @@ pub enum StoreError {
         /// What to do.
         hint: String,
     },
+    /// Nobody has made it yet.
+    #[error("there is no database {path}\n  hint: `mainspring up` makes one, and schedules")]
+    Absent {
+        /// Where it would be.
+        path: String,
+    },
     /// The file belongs to something else.
     #[error(
-        "{path} is not a mainspring database: {reason}\n  hint: name another file; nothing was changed in this one"
+        "{path} is not a mainspring database: {reason}\n  hint: name another {}; nothing was changed in this one",
+        choose(.path, "schema", "file")
     )]
     Foreign {
         /// The file.
@@ -125,7 +149,8 @@ pub enum StoreError {
     },
     /// The file is damaged.
     #[error(
-        "the database {path} is damaged: {reason}\n  hint: restore a backup, or move the file away to begin anew"
+        "the database {path} is damaged: {reason}\n  hint: restore a backup, or {} to begin anew",
+        choose(.path, "name another schema", "move the file away")
     )]
     Corrupt {
         /// The file.
@@ -145,13 +170,24 @@ pub enum StoreError {
     },
     /// Another process holds the write lock for longer than we wait.
     #[error(
-        "the database {path} has been held by another process for {seconds} s\n  hint: find it with `fuser {path}`; we go on when it lets go"
+        "the database {path} has been held by another process for {seconds} s\n  hint: find it {}; we go on when it lets go",
+        choose(.path, "in pg_stat_activity", "with `fuser`")
     )]
     Busy {
         /// The file.
         path: String,
         /// How long we waited.
         seconds: u64,
+    },
+    /// The server cannot be reached, or takes no writes, for now.
+    #[error("the database {path} is away: {reason}\n  hint: {hint}")]
+    Away {
+        /// The database, without its password.
+        path: String,
+        /// What happened.
+        reason: String,
+        /// What to do.
+        hint: String,
     },
     /// A definition is refused.
     #[error(transparent)]
@@ -167,7 +203,7 @@ pub enum StoreError {
     Other(String),
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 impl StoreError {
     /// The same, said of something, where it is about one row.
     pub(super) fn of(self, what: &str) -> StoreError {

@@ -2,7 +2,7 @@
 //!
 //! The store reads cell after cell and keeps none; what becomes of them is up to whoever asks.
 
-use super::texts;
+use super::{SqlStore, StoreError, texts};
 use crate::graph::Nearest;
 use crate::model::{Date, Instant, Outcome, Problem, RunState, ScopeId, SpecError, State, Trigger};
 
@@ -382,4 +382,50 @@ pub trait TakeHistory {
     /// # Errors
     /// Nobody wants more.
     fn end_row(&mut self) -> Result<(), Self::Error>;
+}
+
+/// The same for a store, which does not know who it is: each says whether more is wanted.
+pub trait TakeCells {
+    /// As [`TakeHistory::name`].
+    fn name(&mut self, column: usize, id: i64, name: &str);
+    /// As [`TakeHistory::cell`].
+    fn cell(&mut self, column: usize, cell: HistoryCell<'_>) -> bool;
+    /// As [`TakeHistory::end_row`].
+    fn end_row(&mut self) -> bool;
+}
+
+/// Keeps why somebody takes no more.
+struct Taking<'t, T: TakeHistory> {
+    taker: &'t mut T,
+    stopped: Result<(), T::Error>,
+}
+
+impl<T: TakeHistory> TakeCells for Taking<'_, T> {
+    fn name(&mut self, column: usize, id: i64, name: &str) {
+        self.taker.name(column, id, name);
+    }
+
+    fn cell(&mut self, column: usize, cell: HistoryCell<'_>) -> bool {
+        self.stopped = self.taker.cell(column, cell);
+        self.stopped.is_ok()
+    }
+
+    fn end_row(&mut self) -> bool {
+        self.stopped = self.taker.end_row();
+        self.stopped.is_ok()
+    }
+}
+
+/// Reads what is asked for, newest first, all of one snapshot.
+///
+/// # Errors
+/// The store's own; inside of it, that of whoever takes the cells.
+pub fn read_history<T: TakeHistory>(
+    store: &mut dyn SqlStore,
+    ask: &HistoryAsk,
+    taker: &mut T,
+) -> Result<Result<(), T::Error>, StoreError> {
+    let mut taking = Taking { taker, stopped: Ok(()) };
+    store.tell_history(ask, &mut taking)?;
+    Ok(taking.stopped)
 }

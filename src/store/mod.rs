@@ -7,14 +7,22 @@ mod backfills;
 mod batch;
 mod definition;
 mod error;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod history;
 mod memory;
+#[cfg(feature = "postgres")]
+#[allow(clippy::duplicate_mod, reason = "what both dialects do is stamped for each")]
+mod postgres;
 mod query;
 mod release;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod sql;
 #[cfg(feature = "sqlite")]
+#[allow(clippy::duplicate_mod, reason = "what both dialects do is stamped for each")]
 mod sqlite;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod stamp;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod texts;
 mod verify;
 
@@ -27,15 +35,22 @@ pub use batch::{
     Watermark,
 };
 pub use error::{Changed, CommitError, StoreError};
-#[cfg(feature = "sqlite")]
-pub use history::{Column, HistoryAsk, HistoryCell, Kind, Level, Names, TakeHistory, known_words};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use history::{
+    Column, HistoryAsk, HistoryCell, Kind, Level, Names, TakeCells, TakeHistory, known_words,
+    read_history,
+};
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use query::{
     AttemptFilter, DependentEdge, EndsAsked, RunFilter, RunSummary, RunsAt, StoredRun, TaskRunView,
     UpstreamRun, UpstreamTask, Violation,
 };
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use sql::{OpenOptions, SqlStore, SqlValue, Table, is_server, migrate, open, shown};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqlValue, SqliteOptions, SqliteStore, Table};
+pub use sqlite::{SqliteOptions, SqliteStore};
 
 use crate::model::{
     Ask, AttemptRow, DagDef, DagId, Date, Instant, NodeId, NodeRow, PastCell, Period, ReleaseAsk,

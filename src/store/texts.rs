@@ -6,11 +6,11 @@
 
 macro_rules! texts {
     ($($name:ident = $file:literal;)+) => {
-        $(pub(super) const $name: &str = include_str!(concat!("sql/", $file, ".sql"));)+
+        $(pub(in crate::store) const $name: &str = include_str!(concat!("sql/", $file, ".sql"));)+
 
         /// Every text with its name, for the tests.
         #[cfg(test)]
-        pub(super) const ALL: &[(&str, &str)] = &[$(($file, $name),)+];
+        pub(in crate::store) const ALL: &[(&str, &str)] = &[$(($file, $name),)+];
     };
 }
 
@@ -36,12 +36,10 @@ texts! {
     BACKFILL_OF_SCOPE = "common/backfill_of_scope";
     BACKFILL_OPEN = "common/backfill_open";
     BACKFILL_READ = "common/backfill_read";
-    BACKFILL_RUN_FILL = "common/backfill_run_fill";
-    BACKFILL_RUN_INSERT = "common/backfill_run_insert";
     BACKFILL_RUN_PLACES = "common/backfill_run_places";
     BACKFILL_RUNS_MOVE = "common/backfill_runs_move";
     BACKFILL_SCOPE_MOVE = "common/backfill_scope_move";
-    CELL_OPEN = "common/cell_open";
+    CELL_FILLED = "common/cell_filled";
     CODE_KEEP = "common/code_keep";
     CODE_READ = "common/code_read";
     DAG_INSERT = "common/dag_insert";
@@ -69,13 +67,10 @@ texts! {
     LEASE_INSERT = "common/lease_insert";
     LEASE_OF_RUN = "common/lease_of_run";
     LEASE_STOP = "common/lease_stop";
-    LIFE_FIRED = "common/life_fired";
     LIFE_NEXT = "common/life_next";
     LIFE_PERIODS = "common/life_periods";
     LIFE_SKIPS = "common/life_skips";
-    LIMIT_LIST = "sqlite/limit_list";
     LIMIT_SET = "common/limit_set";
-    LIMIT_USE = "sqlite/limit_use";
     NAMES_OF_DAGS = "common/names_of_dags";
     NAMES_OF_DAGS_BY_TASK = "common/names_of_dags_by_task";
     NAMES_OF_HOSTS = "common/names_of_hosts";
@@ -177,7 +172,6 @@ texts! {
     VERIFY_BACKFILLS = "common/verify_backfills";
     VERIFY_BACKFILL_RUNS = "common/verify_backfill_runs";
     VERIFY_FIRED = "common/verify_fired";
-    VERIFY_LIMITS = "sqlite/verify_limits";
     VERIFY_ORPHANS = "common/verify_orphans";
     VERIFY_PERIODS = "common/verify_periods";
     VERIFY_POOLS = "common/verify_pools";
@@ -195,6 +189,66 @@ texts! {
     VERSION_WALK = "common/version_walk";
 }
 
+/// The same for SQLite, with what it says in its own words.
+#[cfg(feature = "sqlite")]
+pub(super) mod sqlite {
+    pub(in crate::store) use super::*;
+
+    texts! {
+        BACKFILL_RUN_FILL = "sqlite/backfill_run_fill";
+        BACKFILL_RUN_INSERT = "sqlite/backfill_run_insert";
+        CELL_OPEN = "sqlite/cell_open";
+        LIFE_FIRED = "sqlite/life_fired";
+        LIMIT_LIST = "sqlite/limit_list";
+        LIMIT_USE = "sqlite/limit_use";
+        VERIFY_LIMITS = "sqlite/verify_limits";
+    }
+}
+
+/// The same for PostgreSQL.
+#[cfg(feature = "postgres")]
+pub(super) mod postgres {
+    pub(in crate::store) use super::*;
+
+    texts! {
+        ATTEMPT_END_MANY = "postgres/attempt_end_many";
+        ATTEMPT_INSERT_MANY = "postgres/attempt_insert_many";
+        BACKFILL_RUN_FILL_MANY = "postgres/backfill_run_fill_many";
+        BACKFILL_RUN_INSERT_MANY = "postgres/backfill_run_insert_many";
+        CELL_OPEN_MANY = "postgres/cell_open_many";
+        CHANGED = "postgres/changed";
+        IDENTITY = "postgres/identity";
+        JOURNAL_INSERT_MANY = "postgres/journal_insert_many";
+        LEASE_DROP_MANY = "postgres/lease_drop_many";
+        LEASE_INSERT_MANY = "postgres/lease_insert_many";
+        LEASE_STOP_MANY = "postgres/lease_stop_many";
+        LIFE_FIRED = "postgres/life_fired";
+        LIMIT_LIST = "postgres/limit_list";
+        LIMIT_USE = "postgres/limit_use";
+        MARKER_INSERT = "postgres/marker_insert";
+        MARKER_MOVE = "postgres/marker_move";
+        MARKER_READ = "postgres/marker_read";
+        MIGRATION_LOCK = "postgres/migration_lock";
+        MONTH_ATTACH = "postgres/month_attach";
+        MONTH_FIND = "postgres/month_find";
+        MONTH_TABLE = "postgres/month_table";
+        RIGHTS_MISSING = "postgres/rights_missing";
+        RUN_INSERT_MANY = "postgres/run_insert_many";
+        RUN_MOVE_MANY = "postgres/run_move_many";
+        RUN_SCHEDULE_INSERT_MANY = "postgres/run_schedule_insert_many";
+        RUN_TIMED_MANY = "postgres/run_timed_many";
+        SEQUENCE_HOLD = "postgres/sequence_hold";
+        TASK_RUN_INSERT_MANY = "postgres/task_run_insert_many";
+        TASK_RUN_MOVED = "postgres/task_run_moved";
+        TASK_RUN_NOMINAL = "postgres/task_run_nominal";
+        TASK_RUN_PROGRESS_MANY = "postgres/task_run_progress_many";
+        TASK_RUN_STALE_MANY = "postgres/task_run_stale_many";
+        VERIFY_LIMITS = "postgres/verify_limits";
+        WHAT_BECAME = "postgres/what_became";
+        WRITTEN_AS = "postgres/written_as";
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -207,9 +261,20 @@ mod tests {
             let names = files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned());
             names.map(move |name| format!("{kind}/{}", name.replace(".sql", "")))
         };
-        let files: BTreeSet<String> = folder("common").chain(folder("sqlite")).collect();
-        let texts: BTreeSet<String> = super::ALL.iter().map(|(name, _)| (*name).into()).collect();
+        #[allow(unused_mut, reason = "not every build has both dialects")]
+        let (mut files, mut all) = (folder("common").collect::<BTreeSet<_>>(), super::ALL.to_vec());
+        #[cfg(feature = "sqlite")]
+        {
+            files.extend(folder("sqlite"));
+            all.extend(super::sqlite::ALL);
+        }
+        #[cfg(feature = "postgres")]
+        {
+            files.extend(folder("postgres"));
+            all.extend(super::postgres::ALL);
+        }
+        let texts: BTreeSet<String> = all.iter().map(|(name, _)| (*name).into()).collect();
         assert_eq!(texts, files);
-        assert!(super::ALL.iter().all(|(_, text)| !text.contains('?')));
+        assert!(all.iter().all(|(_, text)| !text.contains('?')));
     }
 }

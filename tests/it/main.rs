@@ -16,10 +16,12 @@ mod engine;
 mod graph;
 mod model;
 mod policy;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "runtime")]
 mod runtime;
 mod sim;
 mod spec;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod store;
 mod walls;

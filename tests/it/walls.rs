@@ -63,10 +63,21 @@ const FLOORS: &[Floor] = &[
     Floor {
         name: "store",
         uses: &["model", "engine::RunMove", "graph"],
-        crates: &["rusqlite", "serde", "serde_json", "thiserror"],
+        crates: &[
+            "futures_util",
+            "rusqlite",
+            "rustls_native_certs",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tokio_postgres",
+            "tokio_rustls",
+        ],
         reason: "a store writes what a decision says, so it may read the decision's types; and \
                  two processes that register half a cycle each can only be refused inside the \
-                 transaction, so it may call the graph",
+                 transaction, so it may call the graph; each client of a database stays in the \
+                 folder of its dialect",
     },
     Floor {
         name: "runtime",
@@ -172,6 +183,33 @@ fn a_floor_uses_only_what_its_row_allows() {
         }
     }
     refuse(&broken, "walls are broken");
+}
+
+/// Crates that one folder of a floor uses, and nobody beside it.
+const ONLY_IN: &[(&str, &[&str], &str)] = &[
+    ("src/store/sqlite/", &["rusqlite"], "a database is named by its store only"),
+    (
+        "src/store/postgres/",
+        &["futures_util", "rustls_native_certs", "tokio", "tokio_postgres", "tokio_rustls"],
+        "the client of PostgreSQL waits by tokio, on the thread that asks; nothing else waits so",
+    ),
+];
+
+#[test]
+fn clients_of_databases_stay_in_the_folders_of_their_dialects() {
+    let known = dependencies();
+    let mut broken = Vec::new();
+    for (folder, crates, reason) in ONLY_IN {
+        for path in files(&root().join("src"), "rs") {
+            let file = shown(&path);
+            for (line, name) in Source::read(&path).crates(&known) {
+                if crates.contains(&name.as_str()) && !file.starts_with(folder) {
+                    broken.push(format!("{file}:{line} uses {name}: {reason}"));
+                }
+            }
+        }
+    }
+    refuse(&broken, "these crates are for one folder each");
 }
 
 /// A row that allows what nobody uses invites somebody to use it.
@@ -315,15 +353,23 @@ fn without(found: &BTreeSet<String>, banned: &[&str]) {
 fn the_kernel_has_no_database_threads_or_python_in_its_tree() {
     let banned = ["rusqlite", "libsqlite3-sys", "crossbeam-channel", "pyo3", "pythonize", "tokio"];
     without(&tree(&[]), &banned);
+    without(&tree(&["--features", "sqlite"]), &NETWORK);
     without(&tree(&[]), &ARROW);
 }
+
+/// What only the feature `postgres` brings.
+const NETWORK: [&str; 4] = ["tokio", "tokio-postgres", "rustls", "ring"];
 
 #[test]
 fn the_runtime_knows_no_python_and_no_feature_brings_a_second_clock_library() {
     let runtime = tree(&["--features", "runtime"]);
-    without(&runtime, &["pyo3", "pythonize", "tokio", "chrono", "chrono-tz", "time"]);
+    without(&runtime, &["pyo3", "pythonize", "chrono", "chrono-tz", "time"]);
     without(&runtime, &ARROW);
-    without(&tree(&["--all-features"]), &["tokio", "chrono-tz", "time"]);
+    without(&runtime, &NETWORK);
+    without(&tree(&["--features", "python"]), &NETWORK);
+    let other = ["rusqlite", "pyo3", "crossbeam-channel", "openssl", "chrono", "time"];
+    without(&tree(&["--features", "postgres"]), &other);
+    without(&tree(&["--all-features"]), &["chrono-tz", "time", "openssl"]);
 }
 
 /// What hands columns to other libraries; below Python nobody needs it.
@@ -346,8 +392,18 @@ fn chrono_is_in_the_tree_for_arrow_alone() {
 
 /// Licences that code we link may have: each asks for no more than a notice. (The exception of
 /// LLVM's asks for less.)
-const LICENCES: &[&str] =
-    &["Apache-2.0", "BSD-2-Clause", "LLVM-exception", "MIT", "Unicode-3.0", "Unlicense", "Zlib"];
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "ISC",
+    "LLVM-exception",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
 
 #[test]
 fn what_is_linked_is_named_in_the_notice_and_asks_for_no_more() {

@@ -262,7 +262,7 @@ def test_what_was_blocked_and_went_on_by_itself_needs_no_more_than_a_look():
     done = ms.backfill(dwd, "2024-06-01", "2024-06-03").apply()
     assert (done.state, done.counts) == ("FAILED", {"SUCCESS": 2, "BLOCKED": 1})
     broken.clear()
-    failed.rerun()
+    ods.rerun(failed)
     assert [run.wait(20) for run in done.runs] == [True] * 3
     assert done.counts == {"SUCCESS": 3}
     done.retry()

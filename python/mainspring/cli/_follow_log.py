@@ -46,15 +46,16 @@ LINE = re.compile(rb"(\d{4}-\d\d-\d\dT[0-9:.]+Z) ([OE]) ?(.*)", re.DOTALL)
 TOP = "SELECT coalesce(max(id), 0) AS id FROM attempt"
 BEGUN = """
 SELECT attempt.id, attempt.task_run_id, attempt.attempt_no FROM attempt
-CROSS JOIN task_run ON task_run.id = attempt.task_run_id
-WHERE attempt.id > ? AND attempt.id <= ? AND task_run.run_id = ? ORDER BY attempt.id
+CROSS JOIN task_run
+WHERE task_run.id = attempt.task_run_id AND attempt.id > ? AND attempt.id <= ?
+AND task_run.run_id = ? ORDER BY attempt.id
 """
 ENDED = """
-SELECT id FROM attempt WHERE id IN (SELECT value FROM json_each(?)) AND outcome IS NOT NULL
+SELECT id FROM attempt WHERE id IN ({}) AND outcome IS NOT NULL
 """
 OPEN_RUN = "SELECT id FROM run WHERE id = ? AND finished_at IS NULL"
 OPEN_TASKS = """
-SELECT id FROM task_run WHERE id IN (SELECT value FROM json_each(?)) AND finished_at IS NULL
+SELECT id FROM task_run WHERE id IN ({}) AND finished_at IS NULL
 """
 
 
@@ -178,7 +179,7 @@ class Follower:
     def _over(self) -> bool:
         if not rows(self._history, OPEN_RUN, self._run):
             return True
-        return not self._whole and not rows(self._history, OPEN_TASKS, _json(self._names))
+        return not self._whole and not rows(self._history, OPEN_TASKS.format(_list(self._names)))
 
     def _is_left(self) -> bool:
         """Whether its process is gone and nobody takes it up by himself."""
@@ -255,7 +256,7 @@ class Follower:
     def _read(self) -> None:
         if not self._live:
             return
-        ended = {row["id"] for row in rows(self._history, ENDED, _json(self._live))}
+        ended = {row["id"] for row in rows(self._history, ENDED.format(_list(self._live)))}
         look = self._looks % LOOKS == 0  # a place elsewhere is not asked five times a second
         for live in list(self._live.values()):
             if live.id not in ended:
@@ -325,10 +326,9 @@ class Follower:
         self._console.line(text)
 
 
-def _json(ids: Any) -> str:
-    import json
-
-    return json.dumps(list(ids))
+def _list(ids: Any) -> str:
+    """Ids of ours as they stand in a list of SQL; one that no row has where there are none."""
+    return ", ".join(map(str, map(int, ids))) or "0"
 
 
 def print_attempt(task: str, row: Mapping[str, Any], log: str, console: Console) -> None:

@@ -64,7 +64,7 @@ def _common() -> Parser:
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = common.add_argument_group("everywhere")
     group.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    group.add_argument("--database", metavar="FILE", help="the database to use")
+    group.add_argument("--database", metavar="PLACE", help="the database to use: a file or a URL")
     group.add_argument("--project", metavar="DIR", help="the project's folder or file")
     group.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1)")
     group.add_argument("-v", "--verbose", action="count", help="say more, with tracebacks")

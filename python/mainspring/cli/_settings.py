@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from mainspring import _config, _config_values
+from mainspring._place import shown
 from mainspring.cli._console import Console, clean
 from mainspring.cli._stop import Stop
 
@@ -30,7 +31,7 @@ def history_of(settings: Settings, database: Any = None) -> History:
     """The history; it is an error if nothing was ever run."""
     found = history_if_any(settings, database)
     if found is None:
-        place = settings.database if database is None else str(database)
+        place = shown(settings.database if database is None else database)
         hint = "nothing was run yet; see 'mainspring run'"
         raise Stop(f"there is no database at {clean(place)}", hint)
     return found

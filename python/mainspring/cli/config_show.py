@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from mainspring._place import shown
 from mainspring.cli._console import Console, clean
 from mainspring.cli._settings import settings_of
 
@@ -52,17 +53,8 @@ def _values(settings: Settings) -> Iterator[tuple[str, Any, str]]:
         elif key == "log_limit":
             value = f"{value:,} bytes"
         if key == "database":
-            value = _without_password(value)
+            value = shown(value)
         yield key, value, origin
-
-
-def _without_password(database: str) -> str:
-    scheme, mark, rest = database.partition("://")
-    if not mark or "@" not in rest:
-        return database
-    login, _, place = rest.rpartition("@")
-    user, colon, _ = login.partition(":")
-    return f"{scheme}://{user}{':***' if colon else ''}@{place}"
 
 
 def _shown(value: Any) -> str:

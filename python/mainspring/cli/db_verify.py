@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from mainspring._place import shown
 from mainspring.cli._console import Console, clean
 from mainspring.cli._settings import history_of, settings_of
 
@@ -16,9 +17,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     settings = settings_of(options, console)
     history = history_of(settings)
     broken = history.verify()
-    console.document({"database": settings.database, "broken": broken})
+    console.document({"database": shown(settings.database), "broken": broken})
     if not broken:
-        console.line(f"{clean(settings.database)}: everything adds up")
+        console.line(f"{clean(shown(settings.database))}: everything adds up")
         return 0
     for item in broken:
         rows = item["rows"] if isinstance(item["rows"], list) else [item["rows"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
 from mainspring.cli._console import Console, clean
@@ -24,7 +25,7 @@ ORDER BY dag.key, schedule.position
 """
 GATES = """
 SELECT task_run.run_id AS run, dag.key AS dag, task.name AS task, run.biz_date AS biz_date,
-    task_run.started_at AS since, task_version.definition ->> '$.doc' AS doc
+    task_run.started_at AS since, task_version.definition AS doc
 FROM task_run JOIN task ON task.id = task_run.task_id JOIN dag ON dag.id = task.dag_id
 JOIN task_version ON task_version.id = task_run.task_version_id
 JOIN run ON run.id = task_run.run_id
@@ -78,7 +79,7 @@ def _facts() -> dict[str, Any]:
         "runs": {row["state"]: row["runs"] for row in sql(OPEN_RUNS)},
         "task_runs": {row["state"]: row["task_runs"] for row in sql(OPEN_TASKS)},
         "paused": sql(PAUSED),
-        "gates": sql(GATES),
+        "gates": [{**gate, "doc": json.loads(gate["doc"]).get("doc")} for gate in sql(GATES)],
         "open_requests": sql(REQUESTS)[0]["requests"],
         "stuck": sql(STUCK),
     }

@@ -8,6 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from mainspring._place import shown
 from mainspring.cli._console import Console
 from mainspring.cli._settings import settings_of
 from mainspring.cli._stop import Stop
@@ -46,6 +47,9 @@ def unit(settings: Settings, python: str, user: str | None = None) -> str:
     """
     words = [python, "-m", "mainspring", "--project", settings.file or settings.root]
     if settings.origins.get("database", "default") not in ("default", settings.file):
+        if shown(settings.database) != settings.database:
+            raise Stop("a unit is no place for a password: everybody can read it",
+                       "put the URL into mainspring.toml, and let only its owner read that")
         words += ["--database", settings.database]
     if set(python) & set("\"'\\$"):  # systemd refuses these in the name of a program
         words.insert(0, "/usr/bin/env")

@@ -50,12 +50,14 @@ def _metrics(options: argparse.Namespace, scheduler: Scheduler, log: Log) -> Ite
         return
     from mainspring._metrics import Metrics
     from mainspring._metrics_server import MetricsServer, address
+    from mainspring._place import unless_server
 
     try:
         host, port = address(options.metrics, open=options.metrics_open)
     except ValueError as error:
         message, _, hint = str(error).partition("\n  hint: ")
         raise Stop(clean(message), hint, 2) from None
+    unless_server(scheduler.settings.database, "metrics")
     metrics = Metrics(scheduler.settings.database, log.heard, slots=scheduler.slots, scope=SCOPE)
     server = MetricsServer(metrics, host, port)
     scheduler.watchers.append(metrics)

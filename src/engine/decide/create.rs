@@ -10,6 +10,7 @@ use super::backfill::SUPERSEDED;
 use super::draft::Draft;
 use crate::model::{
     BackfillId, Instant, RunId, RunRow, RunState, State, TaskId, TaskRunId, TimedKey, Trigger,
+    Unfilled,
 };
 
 impl Draft<'_> {
@@ -18,7 +19,7 @@ impl Draft<'_> {
             let tasks = (0u32..).zip(&new.plan.tasks);
             let chosen = tasks.filter(|(at, _)| new.only.as_ref().is_none_or(|o| o.contains(at)));
             let tasks: Vec<TaskId> = chosen.map(|(_, task)| task.task_id).collect();
-            self.refuse_filled(&new.plan, &tasks, new.nominal_at, None)?;
+            self.refuse_filled(&new.plan, tasks, new.nominal_at, self.next_ids().0)?;
         }
         self.create_of(new, None).map(|_| ())
     }
@@ -74,24 +75,28 @@ impl Draft<'_> {
         Ok(run)
     }
 
-    /// Refuses what somebody asks of cells that a run of a backfill, `but` for one, computes at the
-    /// moment. A schedule that fires waits for it.
+    /// Refuses what somebody asks of cells, for this run, that another run of a backfill computes at
+    /// the moment; the commit looks for those that are not here. A schedule that fires waits for it.
     pub(super) fn refuse_filled(
-        &self,
+        &mut self,
         plan: &Plan,
-        tasks: &[TaskId],
+        tasks: Vec<TaskId>,
         nominal_at: Instant,
-        but: Option<RunId>,
+        run: RunId,
     ) -> Result<(), Refusal> {
-        if self.world.fillings.is_empty() {
-            return Ok(());
+        let here = {
+            let open = self.world.open_cells(plan.dag_id, &tasks, nominal_at);
+            let mut open = open.map(|(run, _)| &run.row);
+            let is_other = |row: &RunRow| row.state == RunState::Running && row.id != run;
+            open.find_map(|row| Some((row.id, row.backfill_id.filter(|_| is_other(row))?)))
+        };
+        let filling = here.or_else(|| self.world.filled_elsewhere(&tasks, nominal_at));
+        if let Some((run, backfill)) = filling {
+            return Err(Refusal::InBackfill { dag: plan.dag.clone(), run, backfill });
         }
-        let open = self.world.open_cells(plan.dag_id, tasks, nominal_at).map(|(run, _)| &run.row);
-        let mut open = open.filter(|row| row.state == RunState::Running && Some(row.id) != but);
-        let filling = open.find_map(|row| Some((row.id, row.backfill_id?)));
-        filling.map_or(Ok(()), |(run, backfill)| {
-            Err(Refusal::InBackfill { dag: plan.dag.clone(), run, backfill })
-        })
+        let dag_id = plan.dag_id;
+        self.out.unfilled.push(Unfilled { run, dag_id, nominal_at, tasks });
+        Ok(())
     }
 
     /// What an older run has BLOCKED of the cells of a new one would go on by itself one day, beside

@@ -66,8 +66,9 @@ impl Draft<'_> {
         let changed = chosen.changed();
         let tasks = changed.iter().filter_map(|at| run.plan.tasks.get(*at as usize));
         let tasks: Vec<TaskId> = tasks.map(|task| task.task_id).collect();
-        self.refuse_filled(&run.plan, &tasks, run.row.nominal_at, Some(id))?;
-        self.mark_stale(run.row.id, &chosen);
+        let (plan, nominal_at) = (run.plan.clone(), run.row.nominal_at);
+        self.refuse_filled(&plan, tasks, nominal_at, id)?;
+        self.mark_stale(id, &chosen);
         let now = self.now;
         for index in &chosen.planned {
             let at = TaskRunRef { run: id, index: *index };

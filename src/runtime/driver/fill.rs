@@ -310,6 +310,7 @@ impl Driver {
     /// After the commit: those who watch are told, and what has ended is let go.
     pub(super) fn backfills_stand(&mut self, decisions: &[Decision]) {
         self.open_elsewhere.clear();
+        self.filled_elsewhere.clear();
         self.world.forget_open();
         let moved: BTreeSet<BackfillId> = decisions
             .iter()
@@ -403,6 +404,9 @@ impl Driver {
         }
         for (task, nominal_at) in &self.open_elsewhere {
             self.world.know_open(*task, *nominal_at);
+        }
+        for (cell, run, backfill) in &self.filled_elsewhere {
+            self.world.know_filled(*cell, *run, *backfill);
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ use super::turn::Turn;
 use super::watch::RunWatch;
 use crate::engine::{Event, Plan, Report, World};
 use crate::model::{BackfillId, Instant, RunId, ScopeLease, TaskDef, TaskId};
-use crate::store::{CommitError, Store};
+use crate::store::{CommitError, Store, StoreError};
 
 /// At most so many messages make one batch.
 const BATCH: usize = 2_048;
@@ -112,6 +112,8 @@ pub struct Driver {
     fills: BTreeMap<BackfillId, fill::Filled>,
     /// Cells that a commit found to be open in runs of others.
     open_elsewhere: Vec<(TaskId, Instant)>,
+    /// Cells that runs of backfills of others compute, as a commit found.
+    filled_elsewhere: Vec<((TaskId, Instant), RunId, BackfillId)>,
 }
 
 /// Whether a message tells what has happened or is to stop, and nobody waits for an answer.
@@ -194,6 +196,7 @@ impl Driver {
             resting: rests::Resting::default(),
             fills: BTreeMap::new(),
             open_elsewhere: Vec::new(),
+            filled_elsewhere: Vec::new(),
         }
     }
 
@@ -374,11 +377,7 @@ impl Driver {
             }
         }
         crash::at("commit.after");
-        if std::mem::take(&mut self.stalled)
-            && let Some(told) = &self.told
-        {
-            told.tell(News::Stalled { at: now, why: None });
-        }
+        self.say_written(now);
         self.schedules_stand(&turn);
         self.backfills_stand(turn.decisions());
         self.ends_are_seen();
@@ -414,8 +413,18 @@ impl Driver {
         // Another process may have resized a pool or a limit.
         self.read_slots();
         let until = now.plus_millis(LEASE_MS);
-        if let Err(CommitError::Fenced) = self.store.heartbeat(self.lease, now, until) {
-            self.refused(CommitError::Fenced, &mut Waiting::default());
+        match self.store.heartbeat(self.lease, now, until) {
+            Err(CommitError::Fenced) => {
+                self.refused(CommitError::Fenced, &mut Waiting::default());
+            }
+            // Who has nothing else to write says so too.
+            Err(CommitError::Store(error @ StoreError::Away { .. })) => self.say_stalled(&error),
+            Ok(()) if self.stalled && !self.unread => {
+                self.say_written(now);
+                let watches = self.runs.values().map(|driven| &driven.watch);
+                watches.for_each(|watch| watch.update(|status| status.stalled = None));
+            }
+            Ok(()) | Err(_) => {}
         }
     }
 }

@@ -11,7 +11,7 @@ use super::serve::Serving;
 use super::slots::Gate;
 use super::{Driver, Message, Waiting};
 use crate::engine::{Decision, Plan, World, apply};
-use crate::model::RunId;
+use crate::model::{Instant, RunId};
 use crate::runtime::executor::Executor as _;
 use crate::runtime::refusal::SessionError;
 use crate::store::{Batch, CommitError, StoreError};
@@ -86,6 +86,10 @@ impl Driver {
             }
             CommitError::CellOpen { task, nominal_at } => {
                 self.open_elsewhere.push((task, nominal_at));
+                self.anew(waiting)
+            }
+            CommitError::CellFilled { task, nominal_at, run, backfill } => {
+                self.filled_elsewhere.push(((task, nominal_at), run, backfill));
                 self.anew(waiting)
             }
             CommitError::Store(error) if waiting.is_empty() => match self.stall(&error) {
@@ -191,14 +195,7 @@ impl Driver {
     /// Nothing can be written now (a full disk): say so, wait, and let the caller try again. What
     /// arrives meanwhile is held back; true when it is the word to close.
     pub(super) fn stall(&mut self, error: &StoreError) -> bool {
-        let text = error.to_string();
-        if let Some(told) = self.told.as_ref().filter(|_| !self.stalled) {
-            told.tell(News::Stalled { at: self.clock.now(), why: Some(text.clone()) });
-        }
-        self.stalled = true;
-        for driven in self.runs.values() {
-            driven.watch.update(|status| status.stalled = Some(text.clone()));
-        }
+        self.say_stalled(error);
         match self.inbox.recv_timeout(Duration::from_millis(STALL_MS)) {
             Ok(Message::Close { .. }) | Err(RecvTimeoutError::Disconnected) => {
                 self.abandoned = true;
@@ -210,6 +207,27 @@ impl Driver {
                 false
             }
             Err(RecvTimeoutError::Timeout) => false,
+        }
+    }
+
+    /// Tells once that nothing can be written.
+    pub(super) fn say_stalled(&mut self, error: &StoreError) {
+        let text = error.to_string();
+        if let Some(told) = self.told.as_ref().filter(|_| !self.stalled) {
+            told.tell(News::Stalled { at: self.clock.now(), why: Some(text.clone()) });
+        }
+        self.stalled = true;
+        for driven in self.runs.values() {
+            driven.watch.update(|status| status.stalled = Some(text.clone()));
+        }
+    }
+
+    /// Tells that it can be written again, where it was told that it cannot.
+    pub(super) fn say_written(&mut self, now: Instant) {
+        if std::mem::take(&mut self.stalled)
+            && let Some(told) = &self.told
+        {
+            told.tell(News::Stalled { at: now, why: None });
         }
     }
 

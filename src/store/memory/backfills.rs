@@ -185,16 +185,35 @@ impl Data {
                 return Err(conflict(Changed::Backfill(to.id)));
             }
         }
+        self.check_unfilled(batch)?;
         self.check_cells(batch)
     }
 
-    /// As the task runs will be after the batch.
-    fn check_cells(&self, batch: &Batch) -> Result<(), CommitError> {
-        let made: Vec<_> =
-            batch.created.iter().filter(|run| run.row.backfill_id.is_some()).collect();
-        if made.is_empty() {
+    /// What is asked for by hand waits for the backfill that computes it.
+    fn check_unfilled(&self, batch: &Batch) -> Result<(), CommitError> {
+        if batch.unfilled.is_empty() {
             return Ok(());
         }
+        let is_open = self.open_after(batch);
+        for asked in &batch.unfilled {
+            let filling = self.task_runs.values().find_map(|row| {
+                let (run, _) = self.runs.get(&row.run_id)?;
+                let backfill = run.backfill_id?;
+                let is_one = run.id != asked.run
+                    && (run.dag_id, row.nominal_at) == (asked.dag_id, asked.nominal_at)
+                    && asked.tasks.contains(&row.task_id);
+                (is_one && is_open(row)).then_some((row.task_id, run.id, backfill))
+            });
+            if let Some((task, run, backfill)) = filling {
+                let nominal_at = asked.nominal_at;
+                return Err(CommitError::CellFilled { task, nominal_at, run, backfill });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a task run that is known will be open, in an open run, after the batch.
+    fn open_after<'d>(&'d self, batch: &Batch) -> impl Fn(&TaskRunRow) -> bool + use<'d> {
         let mut ended: BTreeSet<_> = BTreeSet::new();
         for change in &batch.progressed {
             if change.progress.finished_at.is_some() {
@@ -207,12 +226,22 @@ impl Data {
             .filter(|to| to.to != RunState::Running)
             .map(|to| to.run)
             .collect();
-        let is_open = |row: &TaskRunRow| {
+        move |row: &TaskRunRow| {
             row.progress.finished_at.is_none()
                 && !ended.contains(&row.id)
                 && !over.contains(&row.run_id)
                 && self.runs.get(&row.run_id).is_some_and(|(run, _)| run.finished_at.is_none())
-        };
+        }
+    }
+
+    /// As the task runs will be after the batch.
+    fn check_cells(&self, batch: &Batch) -> Result<(), CommitError> {
+        let made: Vec<_> =
+            batch.created.iter().filter(|run| run.row.backfill_id.is_some()).collect();
+        if made.is_empty() {
+            return Ok(());
+        }
+        let is_open = self.open_after(batch);
         let known = self.task_runs.values().filter(|row| is_open(row));
         let fresh = batch.created.iter().filter(|run| run.row.finished_at.is_none());
         let fresh = fresh.flat_map(|run| &run.task_runs);

@@ -6,12 +6,12 @@ use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::errors::Fault;
 use super::register_rows::some_json;
-use super::{backfills, requests, schedules};
+use super::{backfills, requests, schedules, texts};
 use crate::model::{
     AttemptStart, Instant, Progress, RunId, RunRow, ScopeLease, TaskRunId, TaskRunRow,
 };
 use crate::store::batch::{DEADLINE_EVENT, Order, claimed};
-use crate::store::{Batch, Changed, CommitError, CreatedRun, Ended, NextIds, texts};
+use crate::store::{Batch, Changed, CommitError, CreatedRun, Ended, NextIds};
 
 type Done = Result<(), Fault>;
 
@@ -71,6 +71,7 @@ pub(super) fn commit(conn: &Connection, batch: &Batch) -> Done {
     move_runs(conn, batch)?;
     schedules::commit(conn, batch)?;
     backfills::fill(conn, batch)?;
+    backfills::check_unfilled(conn, batch)?;
     backfills::check_cells(conn, batch)?;
     requests::answer(conn, batch)?;
     let mut insert = conn.prepare_cached(texts::JOURNAL_INSERT)?;

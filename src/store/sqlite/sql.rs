@@ -7,37 +7,11 @@ use rusqlite::types::{Value, ValueRef};
 
 use super::SqliteStore;
 use super::errors::Fault;
-use crate::store::StoreError;
+use crate::model::{NodeRow, ScopeId};
+use crate::store::{HistoryAsk, SqlStore, SqlValue, StoreError, Table, TakeCells};
 
-/// A value in an answer or in a question.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(untagged)]
-pub enum SqlValue {
-    /// NULL.
-    Null,
-    /// A whole number.
-    Integer(i64),
-    /// A number.
-    Real(f64),
-    /// Text; bytes are shown as hexadecimal text.
-    Text(String),
-}
-
-/// An answer: names of the columns, and rows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    /// Names of the columns.
-    pub columns: Vec<String>,
-    /// The rows.
-    pub rows: Vec<Vec<SqlValue>>,
-}
-
-impl SqliteStore {
-    /// Answers one statement that only reads.
-    ///
-    /// # Errors
-    /// `StoreError::Writes` where it would write; `Other` with what SQLite says of the text.
-    pub fn ask(&self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError> {
+impl SqlStore for SqliteStore {
+    fn ask(&mut self, text: &str, parameters: &[SqlValue]) -> Result<Table, StoreError> {
         let conn = self.connection();
         let answer = || -> Result<Option<Table>, Fault> {
             conn.pragma_update(None, "query_only", true)?;
@@ -60,6 +34,18 @@ impl SqliteStore {
         let reset = conn.pragma_update(None, "query_only", false).map_err(Fault::from);
         let answered = answered.and_then(|table| reset.map(|()| table));
         answered.map_err(|fault| self.place.store(fault))?.ok_or(StoreError::Writes)
+    }
+
+    fn tell_history(
+        &mut self,
+        ask: &HistoryAsk,
+        taker: &mut dyn TakeCells,
+    ) -> Result<(), StoreError> {
+        self.read_history(ask, taker)
+    }
+
+    fn open_scopes(&mut self) -> Result<Vec<(ScopeId, Option<NodeRow>)>, StoreError> {
+        self.scopes_with_open_runs()
     }
 }
 

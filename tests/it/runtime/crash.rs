@@ -13,7 +13,7 @@ use std::time::Duration;
 use mainspring::engine::check_definition;
 use mainspring::model::{Instant, Outcome, RunState, State};
 use mainspring::runtime::{Clock, HandlerHost, LogOptions, Session, SessionOptions, crash};
-use mainspring::store::{AttemptFilter, RunFilter, SqliteOptions, SqliteStore, Store};
+use mainspring::store::{AttemptFilter, OpenOptions, RunFilter};
 use serde_json::json;
 
 use super::handlers::{Closures, Folder, Host, START, returned, work};
@@ -30,10 +30,11 @@ struct Scheduler {
 
 impl Scheduler {
     /// Opens as the one scheduler of the database, at an instant.
-    fn open(database: &Path, now: Instant) -> Scheduler {
+    fn open(database: &Path, home: &Path, now: Instant) -> Scheduler {
         let (clock, hand) = Clock::test(now);
         let options = SessionOptions {
             database: database.to_owned(),
+            files: Some(home.join("test.files")),
             role: "test".into(),
             host: "here".into(),
             slots: 2,
@@ -43,7 +44,7 @@ impl Scheduler {
             durable: true,
             logs: LogOptions::default(),
         };
-        let driving = Box::new(SqliteStore::open(database, SqliteOptions::default()).unwrap());
+        let driving = mainspring::store::open(database, OpenOptions::default()).unwrap();
         let session = Session::open_with(options, Arc::new(Closures), driving).unwrap();
         let hiring = session.hiring();
         std::thread::Builder::new().spawn(move || work(&hiring)).unwrap();
@@ -97,9 +98,10 @@ fn end() -> Instant {
 fn the_one_that_dies() {
     #[allow(clippy::disallowed_methods, reason = "how a process that is to die is told so")]
     let Ok(told) = std::env::var(CHILD) else { return };
-    let [folder, point, nth] = told.split('|').collect::<Vec<_>>()[..] else { panic!("{told}") };
+    let told: Vec<&str> = told.split('|').collect();
+    let [folder, database, point, nth] = told[..] else { panic!("{told:?}") };
     let folder = PathBuf::from(folder);
-    let scheduler = Scheduler::open(&folder.join("test.db"), START);
+    let scheduler = Scheduler::open(Path::new(database), &folder, START);
     crash::arm(point, nth.parse().unwrap());
     scheduler.serve(folder.join("witness"));
     scheduler.advance(end());
@@ -107,8 +109,9 @@ fn the_one_that_dies() {
 }
 
 /// Lets a process die there; whether it came so far.
-fn dies(folder: &Path, point: &str, nth: u32) -> bool {
-    let told = format!("{}|{point}|{nth}", folder.display());
+fn dies(folder: &Folder, point: &str, nth: u32) -> bool {
+    let (home, database) = (folder.home().display(), folder.database());
+    let told = format!("{home}|{}|{point}|{nth}", database.display());
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "runtime::crash::the_one_that_dies", "--nocapture"])
         .env(CHILD, told)
@@ -126,13 +129,12 @@ fn whoever_comes_after_a_death_at_any_point_loses_and_doubles_nothing() {
         // Each time it comes by at first, and then every seventh.
         for nth in [1, 2, 3, 4, 5, 6, 7, 8, 15, 22, 29] {
             let folder = Folder::new("crash");
-            let database = folder.database();
-            let home = database.parent().unwrap().to_owned();
-            if !dies(&home, point, nth) {
+            let home = folder.home();
+            if !dies(&folder, point, nth) {
                 break;
             }
             deaths += 1;
-            let scheduler = Scheduler::open(&database, last_seen(&folder));
+            let scheduler = Scheduler::open(&folder.database(), home, last_seen(&folder));
             scheduler.serve(home.join("witness"));
             scheduler.advance(end());
             scheduler.session.close(0, None);

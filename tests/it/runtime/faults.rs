@@ -15,7 +15,7 @@ use mainspring::runtime::{HandlerHost, NewRunRequest};
 use mainspring::store::{
     AttemptFilter, BackfillCell, BackfillStore, BackfillSummary, Batch, CommitError, DependentEdge,
     EndsAsked, InTheWay, NextIds, RegisteredDag, RegisteredTask, RunFilter, RunSummary, RunsAt,
-    ScheduleLife, SqliteStore, Store, StoreError, StoredBackfill, StoredResult, StoredRun,
+    ScheduleLife, SqlStore, Store, StoreError, StoredBackfill, StoredResult, StoredRun,
     StoredSchedule, TaskRunView, UpstreamRun, UpstreamTask, Violation,
 };
 use serde_json::json;
@@ -43,7 +43,7 @@ fn edited() -> DagDef {
 
 /// A store whose commit number `left` fails.
 struct Spoilt {
-    real: SqliteStore,
+    real: Box<dyn SqlStore>,
     fault: Fault,
     left: Arc<AtomicI64>,
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mainspring::engine::check_definition;
 use mainspring::model::{Instant, Outcome, RunId, State, Trigger};
 use mainspring::runtime::{Finished, HandlerHost, NewRunRequest, Rerun, verify};
-use mainspring::store::{RunFilter, Store};
+use mainspring::store::RunFilter;
 use serde_json::{Value, json};
 
 use super::handlers::{Desk, Folder, Host, START, returned, sound};
@@ -43,7 +43,7 @@ fn end(desk: &Desk, host: &Arc<Host>, nominal_at: Instant) -> RunId {
 
 /// A scheduler that serves `down`.
 fn scheduler(folder: &Folder, specs: &[Value], now: Instant) -> Desk {
-    let desk = Desk::leading(folder, Box::new(folder.store()), now, Some("main")).unwrap();
+    let desk = Desk::leading(folder, folder.store(), now, Some("main")).unwrap();
     register(&desk, specs);
     let host = Arc::new(Host::default()) as HandlerHost;
     desk.session.serve(vec![("down".into(), host)]).unwrap();
@@ -110,7 +110,7 @@ fn ends_that_nobody_saw_make_their_runs_once_and_in_order() {
     let second = scheduler(&folder, &specs, at(7));
     assert_eq!(made(&folder), [at(2), at(3), at(4), at(5), at(6)]);
     drop(second);
-    assert_eq!(verify(&mut folder.store()).unwrap(), []);
+    assert_eq!(verify(&mut *folder.store()).unwrap(), []);
     sound(&folder);
 }
 
@@ -156,7 +156,7 @@ fn two_who_see_an_end_make_one_run() {
     notebook.pass(HOUR);
     // The second does not lead: nothing but the database keeps the two apart.
     let first = scheduler(&folder, &specs, at(2));
-    let other = Desk::at(&folder, Box::new(folder.store()), at(2));
+    let other = Desk::at(&folder, folder.store(), at(2));
     let served = Arc::new(Host::default()) as HandlerHost;
     register(&other, &specs);
     other.session.serve(vec![("down".into(), served)]).unwrap();

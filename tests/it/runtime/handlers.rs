@@ -13,7 +13,7 @@ use mainspring::runtime::{
     Clock, Finished, HandlerHost, Hiring, Input, Interpreter, Job, LogOptions, NewRunRequest, Next,
     Session, SessionError, SessionOptions, StopHandle,
 };
-use mainspring::store::{SqliteOptions, SqliteStore, Store, TaskRunView};
+use mainspring::store::{OpenOptions, SqlStore, SqliteOptions, SqliteStore, Store, TaskRunView};
 use serde_json::json;
 
 /// 2024-01-15T00:00:00Z.
@@ -104,31 +104,67 @@ pub fn first_input(job: &Job) -> String {
     }
 }
 
-/// A folder of its own, gone at the end.
-pub struct Folder(PathBuf);
+/// A folder of its own, gone at the end, with a database: a file in it, or, for all tests at once, a
+/// schema of a server (MAINSPRING_TEST_STORE=postgres).
+pub struct Folder {
+    path: PathBuf,
+    url: Option<String>,
+}
 
 impl Folder {
     pub fn new(name: &str) -> Self {
+        let mut folder = Folder::with_file(name);
+        folder.url = on_server();
+        folder
+    }
+
+    /// The same for a test that opens the file by itself.
+    pub fn with_file(name: &str) -> Self {
         static COUNT: AtomicI64 = AtomicI64::new(0);
         let n = COUNT.fetch_add(1, Ordering::SeqCst);
         let path =
             std::env::temp_dir().join(format!("mainspring-{}-{name}-{n}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        Folder { path, url: None }
     }
 
     pub fn database(&self) -> PathBuf {
-        self.0.join("test.db")
+        self.url.as_ref().map_or_else(|| self.path.join("test.db"), PathBuf::from)
     }
 
-    pub fn store(&self) -> SqliteStore {
-        SqliteStore::open(self.database(), SqliteOptions::default()).unwrap()
+    /// The folder itself.
+    pub fn home(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Where logs, results and locks are.
+    pub fn files(&self) -> PathBuf {
+        self.path.join("test.files")
+    }
+
+    /// The store in the file, for a test that does harm to it.
+    pub fn file_store(&self) -> SqliteStore {
+        SqliteStore::open(self.path.join("test.db"), SqliteOptions::default()).unwrap()
+    }
+
+    pub fn store(&self) -> Box<dyn SqlStore> {
+        mainspring::store::open(&self.database(), OpenOptions::default()).unwrap()
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "how all tests at once are told of another store")]
+fn on_server() -> Option<String> {
+    match std::env::var("MAINSPRING_TEST_STORE").as_deref() {
+        #[cfg(feature = "postgres")]
+        Ok("postgres") => Some(crate::postgres::server().url(&crate::postgres::fresh())),
+        Err(_) => None,
+        Ok(other) => panic!("this build has no store {other} to test"),
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
@@ -143,11 +179,12 @@ pub fn fill(job: &Job, secrets: &[(&str, &str)]) -> Result<(), Box<Finished>> {
 pub struct Desk {
     pub session: Session,
     hand: Arc<AtomicI64>,
+    files: PathBuf,
 }
 
 impl Desk {
     pub fn open(folder: &Folder) -> Desk {
-        Desk::with(folder, Box::new(folder.store()))
+        Desk::with(folder, folder.store())
     }
 
     /// The same, writing to this store.
@@ -170,6 +207,7 @@ impl Desk {
         let (clock, hand) = Clock::test(now);
         let options = SessionOptions {
             database: folder.database(),
+            files: Some(folder.files()),
             role: "test".into(),
             host: "here".into(),
             slots: 4,
@@ -182,7 +220,7 @@ impl Desk {
         let session = Session::open_with(options, Arc::new(Closures), driving)?;
         let hiring = session.hiring();
         std::thread::Builder::new().spawn(move || work(&hiring)).unwrap();
-        Ok(Desk { session, hand })
+        Ok(Desk { session, hand, files: folder.files() })
     }
 
     /// Time passes, and everything happens that it brings.
@@ -199,10 +237,14 @@ impl Desk {
         self.session.serve(vec![("d".into(), host)]).unwrap();
     }
 
-    /// What the death of its process leaves behind: rows that say it lives, and no lock.
+    /// What the death of its process leaves behind: rows that say it lives, and files that nobody
+    /// holds a lock on.
     pub fn vanish(&self) {
-        let locks = self.session.database().with_extension("files").join("locks");
-        std::fs::remove_dir_all(locks).unwrap();
+        for entry in std::fs::read_dir(self.files.join("locks")).unwrap() {
+            let path = entry.unwrap().path();
+            std::fs::remove_file(&path).unwrap();
+            std::fs::File::create(&path).unwrap();
+        }
     }
 
     pub fn advance(&self, millis: i64) {
@@ -247,5 +289,5 @@ pub fn states(folder: &Folder, run: RunId) -> Vec<(String, State, u32)> {
 
 /// No invariant is broken.
 pub fn sound(folder: &Folder) {
-    assert_eq!(mainspring::runtime::verify(&mut folder.store()).unwrap(), []);
+    assert_eq!(mainspring::runtime::verify(&mut *folder.store()).unwrap(), []);
 }

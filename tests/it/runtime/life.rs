@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainspring::model::{Outcome, RunState, State};
 use mainspring::runtime::{Finished, INLINE_RESULT_LIMIT, SessionError, Stream};
-use mainspring::store::{AttemptFilter, RunFilter, Store};
+use mainspring::store::{AttemptFilter, RunFilter};
 use serde_json::json;
 
 use super::handlers::{Desk, Folder, Host, first_input, returned, sound, states};

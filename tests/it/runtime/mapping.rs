@@ -209,7 +209,8 @@ fn a_process_that_dies_in_the_middle_is_followed_by_one_that_goes_on() {
         Finished::failed("STOPPED", "Stopped", "asked to stop")
     });
     let run = desk.submit(&Arc::new(waits));
-    // Four slots: two have returned, four wait.
+    // Four slots: two have returned, as the list has, and four wait.
+    desk.until(run, State::Success, 3);
     desk.until(run, State::Running, 5);
     desk.session.close(60_000, Some(std::time::Duration::from_secs(60)));
     sound(&folder);
@@ -240,14 +241,14 @@ fn a_broken_mapped_task_is_found() {
         ("UPDATE task_run SET state = 'RUNNING', finished_at = NULL WHERE map_index = 2", "V2"),
     ];
     for (harm, invariant) in cases {
-        let folder = Folder::new("broken");
+        let folder = Folder::with_file("broken");
         let desk = Desk::open(&folder);
         desk.register(tasks());
         let run = desk.submit(&Arc::new(host("[1,2,3]")));
         desk.wait(run);
         sound(&folder);
         drop(desk);
-        let mut store = folder.store();
+        let mut store = folder.file_store();
         let harm = format!("PRAGMA ignore_check_constraints = ON; {harm}");
         store.connection().execute_batch(&harm).unwrap();
         let found = store.verify().unwrap();

@@ -7,7 +7,6 @@ use mainspring::model::{RunId, State, TaskRunId};
 use mainspring::runtime::{
     Clock, Files, HandlerHost, LogOptions, LogPlace, LogSink, NewRunRequest, ProcessHost, Stream,
 };
-use mainspring::store::Store as _;
 use serde_json::json;
 
 use super::handlers::{Desk, Folder, START, sound};
@@ -16,7 +15,7 @@ use super::handlers::{Desk, Folder, START, sound};
 fn kept(pieces: &[(&[u8], Stream)]) -> Vec<String> {
     let folder = Folder::new("output");
     let (clock, _) = Clock::test(START);
-    let files = Files::beside(&folder.database());
+    let files = Files::of(&folder.database(), Some(&folder.files()));
     let log = LogSink::new(&files, &clock, RunId(1), TaskRunId(1), 1);
     for (bytes, stream) in pieces {
         log.write(bytes, *stream);
@@ -78,7 +77,7 @@ fn a_bar_without_an_end_does_not_grow_and_a_long_line_is_cut_between_characters(
 fn what_comes_after_the_end_was_told_is_added() {
     let folder = Folder::new("late-output");
     let (clock, _) = Clock::test(START);
-    let files = Files::beside(&folder.database());
+    let files = Files::of(&folder.database(), Some(&folder.files()));
     let log = LogSink::new(&files, &clock, RunId(1), TaskRunId(1), 1);
     assert_eq!(log.finish(), (None, None));
     log.write(b"before\n", Stream::Out);

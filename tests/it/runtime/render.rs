@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mainspring::engine::check_definition;
 use mainspring::model::{AttemptRow, Date, Instant, Outcome, RunId, State};
 use mainspring::runtime::{Finished, NewRunRequest, Rerun};
-use mainspring::store::{AttemptFilter, Store};
+use mainspring::store::AttemptFilter;
 use serde_json::{Value, json};
 
 use super::handlers::{Desk, Folder, Host, fill, returned, sound, states};
@@ -61,7 +61,7 @@ const HOUR: i64 = 3_600_000;
 #[test]
 fn dates_in_texts_are_those_of_the_run_and_not_of_the_clock() {
     let folder = Folder::new("e10");
-    let desk = Desk::at(&folder, Box::new(folder.store()), FIRE);
+    let desk = Desk::at(&folder, folder.store(), FIRE);
     let scheduled = case("e10-scheduled");
     register(&desk, &daily(&scheduled));
     let at_the_fire = NewRunRequest { nominal_at: Some(FIRE), ..NewRunRequest::default() };
@@ -93,7 +93,7 @@ fn a_run_without_a_date_has_the_civil_date_of_the_schedules_zone() {
     let manual = case("e10-manual");
     // 2024-06-12T01:30:00+08:00.
     let now = FIRE.plus_millis(47 * HOUR + HOUR / 2);
-    let desk = Desk::at(&folder, Box::new(folder.store()), now);
+    let desk = Desk::at(&folder, folder.store(), now);
     register(&desk, &daily(&manual));
     let run = submit(&desk, "d", NewRunRequest::default());
     assert_eq!(json!(result(&folder, run)), manual["expect"]);
@@ -137,7 +137,7 @@ fn a_rerun_a_year_later_gets_byte_for_byte_the_same() {
     register(&first, &spec);
     first.session.close(0, None);
 
-    let later = Desk::at(&folder, Box::new(folder.store()), Instant(1_741_590_000_000_000));
+    let later = Desk::at(&folder, folder.store(), Instant(1_741_590_000_000_000));
     let host = Arc::new(echo(Host::default(), "a"));
     let tasks = Some(vec!["a".to_owned()]);
     later.session.rerun(run, host, &Rerun { tasks, downstream: false }).unwrap();
@@ -194,7 +194,7 @@ fn results_are_filled_in_and_a_missing_field_fails_without_a_retry() {
 /// A secret reaches the handler; what is kept of it is a mask.
 #[test]
 fn a_secret_is_given_and_not_kept() {
-    let folder = Folder::new("secret");
+    let folder = Folder::with_file("secret");
     let desk = Desk::open(&folder);
     desk.register(json!([
         {"name": "a", "handler": "m:a", "params": {"text": "db://me:${secret:DB}@host"}},

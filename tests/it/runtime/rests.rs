@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mainspring::model::{AttemptRecord, Outcome, RunId, RunState, State};
 use mainspring::runtime::{Finished, HandlerHost, NewRunRequest, SessionError};
-use mainspring::store::{AttemptFilter, Store};
+use mainspring::store::AttemptFilter;
 use serde_json::json;
 
 use super::handlers::{Desk, Folder, Host, START, returned, sound, states};
@@ -78,7 +78,7 @@ fn whoever_takes_a_run_up_asks_on_in_the_same_attempt() {
     desk.pass(25_000);
     assert_eq!(asked.load(Ordering::SeqCst), 3);
     desk.vanish();
-    let next = Desk::at(&folder, Box::new(folder.store()), START.plus_millis(42_000));
+    let next = Desk::at(&folder, folder.store(), START.plus_millis(42_000));
     let (host, asked) = probe(100);
     next.session.resume(run, Arc::clone(&host) as HandlerHost).unwrap();
     next.pass(0);

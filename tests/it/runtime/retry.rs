@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainspring::model::{Outcome, State, StopReason};
 use mainspring::runtime::Finished;
-use mainspring::store::{AttemptFilter, Store};
+use mainspring::store::AttemptFilter;
 use serde_json::json;
 
 use super::handlers::{Desk, Folder, Host, START, returned, sound, states};

@@ -10,7 +10,7 @@ use mainspring::model::{
     Instant, Missed, NodeId, NodeRow, Outcome, RunId, RunState, SkipReason, State, Trigger,
 };
 use mainspring::runtime::{NewRunRequest, News, SessionError, unreadable, verify};
-use mainspring::store::{AttemptFilter, RunFilter, Store};
+use mainspring::store::{AttemptFilter, RunFilter};
 use serde_json::json;
 
 use super::handlers::{Desk, Folder, Host, START, returned, sound, states};
@@ -116,8 +116,8 @@ fn a_pause_ends_and_its_fires_are_made_in_one_turn() {
 /// A version is gone, by hand or by a damaged disk: its run cannot go on, and the rest does.
 #[test]
 fn a_run_that_cannot_be_read_is_told_once_and_stops_nothing_else() {
-    let folder = Folder::new("unreadable");
-    let lead = |now| Desk::leading(&folder, Box::new(folder.store()), now, Some("main")).unwrap();
+    let folder = Folder::with_file("unreadable");
+    let lead = |now| Desk::leading(&folder, folder.store(), now, Some("main")).unwrap();
     let first = lead(START);
     let (go, gate) = crossbeam_channel::bounded::<()>(1);
     let host = Host::default().on("a", move |_, _| {
@@ -161,7 +161,7 @@ fn a_run_that_cannot_be_read_is_told_once_and_stops_nothing_else() {
     };
     assert_eq!(*run, broken);
     assert!(why.contains("is not in the database"), "{why}");
-    let listed = unreadable(&mut folder.store()).unwrap();
+    let listed = unreadable(&mut *folder.store()).unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!((&*listed[0].dag, listed[0].run), ("d", Some(broken)));
     drop(go);
@@ -176,7 +176,7 @@ fn a_dag_that_cannot_be_read_is_told_and_the_others_fire() {
         "UPDATE schedule SET definition = '[]'",
         "UPDATE task_version SET definition = 'x'",
     ] {
-        let folder = Folder::new("unreadable-dag");
+        let folder = Folder::with_file("unreadable-dag");
         let desk = Desk::open(&folder);
         let schedules = json!([{"expression": "0 * * * *"}]);
         let dags = ["bad", "good"].map(|name| {
@@ -200,7 +200,7 @@ fn a_dag_that_cannot_be_read_is_told_and_the_others_fire() {
             _ => None,
         });
         assert_eq!(told.collect::<Vec<_>>(), ["bad"], "{broken}");
-        let listed = unreadable(&mut folder.store()).unwrap();
+        let listed = unreadable(&mut *folder.store()).unwrap();
         let listed: Vec<_> = listed.iter().map(|each| (&*each.dag, each.run)).collect();
         assert_eq!(listed, [("bad", None)], "{broken}");
     }
@@ -227,7 +227,7 @@ fn a_run_that_has_ended_is_linked_by_a_schedule_that_comes_later() {
 #[test]
 fn who_takes_over_after_a_crash_goes_on_and_the_old_one_writes_nothing() {
     let folder = Folder::new("leads");
-    let lead = |now| Desk::leading(&folder, Box::new(folder.store()), now, Some("schedules"));
+    let lead = |now| Desk::leading(&folder, folder.store(), now, Some("schedules"));
     let tasks = json!([
         {"name": "again", "handler": "m:again"},
         {"name": "once", "handler": "m:once", "idempotent": false},
@@ -296,7 +296,7 @@ fn who_takes_over_after_a_crash_goes_on_and_the_old_one_writes_nothing() {
 
 #[test]
 fn a_fire_that_was_lost_by_hand_is_found() {
-    let folder = Folder::new("broken");
+    let folder = Folder::with_file("broken");
     let desk = Desk::open(&folder);
     let host = Arc::new(Host::default());
     desk.serve(one(), json!([{"expression": "0 * * * *", "missed": "last"}]), &host);
@@ -325,7 +325,7 @@ fn a_fire_that_was_lost_by_hand_is_found() {
         ),
     ];
     for (harm, expected) in cases {
-        let mut store = folder.store();
+        let mut store = folder.file_store();
         store.connection().execute_batch(harm).unwrap();
         let found = verify(&mut store).unwrap();
         let rows = || found.iter().filter(|each| each.invariant == "U2").flat_map(|e| &e.rows);
@@ -353,7 +353,7 @@ fn a_fire_that_was_lost_by_hand_is_found() {
         assert_eq!(verify(&mut store).unwrap(), [], "after {harm}");
     }
     // A proof has bounds, and says what it left out.
-    let proof = mainspring::runtime::prove_fires(&mut folder.store(), 2).unwrap();
+    let proof = mainspring::runtime::prove_fires(&mut *folder.store(), 2).unwrap();
     assert_eq!((proof.fires, proof.violations.len()), (2, 0));
     assert_eq!(proof.unproven, [("d.default".to_owned(), at(4))]);
 }

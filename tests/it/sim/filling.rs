@@ -712,9 +712,10 @@ fn a_backfill_touches_the_cells_that_it_names_and_no_others() {
         }
     }
     println!("{seeds:?}: {steps} decisions, {made} runs made, {states:?}, not made: {notes:?}");
-    if seeds.end - seeds.start >= 1000 {
+    let worlds = seeds.end - seeds.start;
+    if worlds >= 1000 {
         use BackfillState::{Canceled, Failed, Success};
-        assert!(kept > 150, "{kept} were left as they are");
+        assert!(kept as u64 > worlds / 10, "{kept} were left as they are in {worlds} worlds");
         assert!([Success, Failed, Canceled].iter().all(|state| states.contains_key(state)));
         assert!(
             [backfill_notes::RUNNING, backfill_notes::NOT_STARTED]

@@ -2,6 +2,7 @@
 
 mod backfills;
 mod commits;
+mod edges;
 mod fires;
 mod guards;
 mod items;
@@ -10,6 +11,7 @@ mod past;
 mod processes;
 mod registers;
 mod releases;
+mod requests;
 mod schedules;
 
 macro_rules! suite {
@@ -39,6 +41,14 @@ macro_rules! suite {
                 super::$module::$test(&mut store);
             })+
         }
+
+        #[cfg(feature = "postgres")]
+        mod postgres {
+            $(#[test]
+            fn $test() {
+                super::$module::$test(&mut crate::postgres::open());
+            })+
+        }
     };
 }
 
@@ -47,6 +57,7 @@ suite! {
     backfills::a_place_has_one_run_at_most,
     backfills::a_plan_is_applied_once_and_beside_no_open_one,
     backfills::a_run_of_a_cell_that_is_open_elsewhere_is_refused,
+    backfills::what_is_asked_for_waits_for_the_backfill_that_computes_it,
     backfills::a_backfill_moves_from_where_it_stands,
     backfills::a_backfill_is_taken_over_with_its_runs,
     commits::a_run_is_read_back_as_it_was_written,
@@ -79,6 +90,14 @@ suite! {
     processes::a_run_is_taken_over_and_its_old_holder_is_fenced,
     processes::one_node_at_a_time_leads,
     processes::the_open_runs_of_a_scope_are_found,
+    edges::an_upstream_is_told_with_the_lives_of_its_schedules,
+    edges::who_waits_for_a_task_is_found,
+    edges::ends_that_a_follower_has_not_seen_are_found,
+    edges::an_end_that_was_left_as_it_was_has_the_output_of_the_success_before,
+    edges::since_when_a_task_is_so_is_told_by_its_versions,
+    edges::an_asset_is_declared_once_for_a_date,
+    edges::a_task_is_disabled_and_enabled,
+    edges::runs_in_which_something_is_blocked_are_found,
     fires::a_watermark_moves_on_from_where_it_was,
     fires::a_watermark_is_refused_that_was_decided_of_an_older_schedule,
     fires::what_lies_behind_the_watermark_is_not_told,
@@ -105,6 +124,8 @@ suite! {
     releases::a_resource_of_a_chosen_version_is_taken,
     releases::what_schedules_give_must_be_what_the_chosen_versions_take,
     releases::the_content_of_files_is_kept_by_version,
+    requests::a_request_is_read_back_and_answered_once,
+    requests::the_lives_of_schedules_are_told_one_after_the_other,
     schedules::a_new_schedule_begins_to_live_now,
     schedules::everything_that_a_schedule_says_is_read_back,
     schedules::the_same_schedules_again_change_nothing,

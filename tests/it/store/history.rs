@@ -3,6 +3,7 @@
 use mainspring::model::Date;
 use mainspring::store::{
     Column, HistoryAsk, HistoryCell, Kind, Level, SqliteStore, TakeHistory, known_words,
+    read_history,
 };
 
 use super::support::file::open;
@@ -84,16 +85,16 @@ fn filled() -> SqliteStore {
     store
 }
 
-fn counted(store: &SqliteStore, ask: &HistoryAsk) -> (usize, usize) {
+fn counted(store: &mut SqliteStore, ask: &HistoryAsk) -> (usize, usize) {
     let mut counter = Counter { cells: 0, rows: 0, most: usize::MAX, names: Vec::new() };
-    store.history(ask, &mut counter).unwrap().unwrap();
+    read_history(store, ask, &mut counter).unwrap().unwrap();
     assert!(!ask.columns.iter().any(|c| c.name == "dag") || !counter.names.is_empty());
     (counter.rows, counter.cells)
 }
 
 #[test]
 fn every_column_of_every_level_is_read_by_every_way() {
-    let store = filled();
+    let mut store = filled();
     for (level, _) in Level::ALL {
         let (rows, all) = match level {
             Level::Attempt => (3, 3),
@@ -101,17 +102,17 @@ fn every_column_of_every_level_is_read_by_every_way() {
             Level::Run => (1, 10),
         };
         let wide = level.columns().len();
-        assert_eq!(counted(&store, &ask(*level)), (all, all * wide));
+        assert_eq!(counted(&mut store, &ask(*level)), (all, all * wide));
         let many = HistoryAsk { biz_date_to: Date::from_ymd(2024, 1, 2), ..ask(*level) };
-        assert_eq!(counted(&store, &many), (all, all * wide));
+        assert_eq!(counted(&mut store, &many), (all, all * wide));
         let few = HistoryAsk { biz_date_to: Date::from_ymd(2024, 1, 1), ..ask(*level) };
-        assert_eq!(counted(&store, &few), (rows, rows * wide));
+        assert_eq!(counted(&mut store, &few), (rows, rows * wide));
         let narrow = HistoryAsk { dag: Some("orders".into()), ..ask(*level) };
-        assert_eq!(counted(&store, &narrow), (rows, rows * wide));
+        assert_eq!(counted(&mut store, &narrow), (rows, rows * wide));
         let none = HistoryAsk { dag: Some("order".into()), ..ask(*level) };
-        assert_eq!(counted(&store, &none), (0, 0));
+        assert_eq!(counted(&mut store, &none), (0, 0));
         let limited = HistoryAsk { limit: Some(1), ..narrow };
-        assert_eq!(counted(&store, &limited), (1, wide));
+        assert_eq!(counted(&mut store, &limited), (1, wide));
         let names: Vec<&str> = level.columns().iter().map(|column| column.name).collect();
         let mut once = names.clone();
         once.sort_unstable();
@@ -122,11 +123,11 @@ fn every_column_of_every_level_is_read_by_every_way() {
 
 #[test]
 fn whoever_takes_the_cells_may_stop() {
-    let store = filled();
+    let mut store = filled();
     for dag in [None, Some("orders".to_owned())] {
         let mut counter = Counter { cells: 0, rows: 0, most: 1, names: Vec::new() };
         let asked = HistoryAsk { dag, ..ask(Level::Attempt) };
-        assert_eq!(store.history(&asked, &mut counter).unwrap(), Err("enough"));
+        assert_eq!(read_history(&mut store, &asked, &mut counter).unwrap(), Err("enough"));
         assert_eq!(counter.rows, 2);
     }
 }

@@ -9,7 +9,9 @@ mod history;
 mod opening;
 #[cfg(feature = "sqlite")]
 mod plans;
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod same;
 #[cfg(feature = "sqlite")]
 mod sharing;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainspring::store::{SqlValue, SqliteOptions, SqliteStore, Store, StoreError};
+use mainspring::store::{SqlStore as _, SqlValue, SqliteOptions, SqliteStore, Store, StoreError};
 use rusqlite::Connection;
 
 use super::support::file::{Folder, open};

@@ -1,20 +1,25 @@
-//! Random work done by both stores leaves both with the same answers.
+//! Random work done by two stores leaves both with the same answers.
+
+mod filling;
+mod questions;
+mod words;
 
 use std::fmt::Debug;
 
 use mainspring::engine::RunMove;
 use mainspring::model::{
-    Binding, Claim, Date, Instant, Outcome, Progress, ReleaseAsk, RunState, ScheduleDef,
-    ScheduleId, Share, Skip, SkipReason, StopReason, TaskRunId, TaskRunRow,
+    BackfillRow, Binding, Claim, Date, EdgeKind, Instant, Outcome, Progress, ReleaseAsk, RunState,
+    ScheduleDef, ScheduleId, Share, Skip, SkipReason, StopReason, TaskRunId, TaskRunRow,
 };
 use mainspring::store::{
     AttemptFilter, Batch, CommitError, CreatedRun, MemoryStore, NewSkip, NextIds, Pause, RunFilter,
-    SqliteStore, Store, Watermark,
+    Store, StoreError, Watermark,
 };
 use proptest::prelude::*;
 
-use super::support::file::open;
-use super::support::{Desk, at, dag, ended, flights, node, schedule, task};
+use self::filling::{Fill, fill};
+use self::words::{Word, word};
+use super::support::{Desk, at, dag, edge, ended, flights, node, schedule, task};
 
 /// One step of work; numbers choose among what there is.
 #[derive(Clone, Debug)]
@@ -38,6 +43,8 @@ enum Step {
     Lead { who: u8, name: bool, held: bool },
     Release { task: u8, version: u8, what: u8 },
     Code(u8),
+    Fill(Fill),
+    Say(Word),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -58,6 +65,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<u8>(), 0..6u8, any::<u8>())
             .prop_map(|(task, version, what)| Step::Release { task, version, what }),
         1 => any::<u8>().prop_map(Step::Code),
+        4 => fill().prop_map(Step::Fill),
+        4 => word().prop_map(Step::Say),
         1 => (any::<u8>(), any::<bool>(), any::<bool>())
             .prop_map(|(who, name, held)| Step::Lead { who, name, held }),
     ]
@@ -89,6 +98,10 @@ fn registration(choice: u8) -> Vec<mainspring::model::DagDef> {
         3 => def.schedules = vec![schedule("default", "0 2 * * *")],
         4 => def.tasks[0].authored_version = Some(u32::from(choice % 3) + 1),
         5 => def.schedules = many_schedules(choice / 8),
+        6 => {
+            def.tasks[0].produces = vec!["raw".into()];
+            def.tasks[2].dependencies.push(edge("@raw", EdgeKind::Success, 0));
+        }
         _ => def.title = Some("Flights".into()),
     }
     vec![def, dag("late", vec![task("only", &["flights.fetch"])])]
@@ -115,31 +128,29 @@ fn many_schedules(choice: u8) -> Vec<ScheduleDef> {
 }
 
 /// The same step in both stores, as a batch that is made from the answers of the first.
-struct Pair {
+struct Stores {
     memory: MemoryStore,
-    sqlite: SqliteStore,
+    name: &'static str,
+    other: Box<dyn Store>,
     leases: Vec<mainspring::model::ScopeLease>,
     runs: Vec<CreatedRun>,
+    backfills: Vec<BackfillRow>,
 }
 
-fn same<T: PartialEq + Debug>(left: T, right: T) -> T {
-    assert_eq!(left, right);
-    left
-}
+impl Stores {
+    fn beside(name: &'static str, other: Box<dyn Store>) -> Stores {
+        let (leases, runs, backfills) = (Vec::new(), Vec::new(), Vec::new());
+        Stores { memory: MemoryStore::new(), name, other, leases, runs, backfills }
+    }
 
-fn text<T: Debug, E: Debug>(answer: &Result<T, E>) -> String {
-    format!("{answer:?}")
-}
-
-impl Pair {
     fn both<T: Debug, E: Debug>(
         &mut self,
         work: impl Fn(&mut dyn Store) -> Result<T, E>,
     ) -> Result<T, E> {
-        let left = work(&mut self.memory);
-        let right = work(&mut self.sqlite);
-        same(text(&left), text(&right));
-        left
+        let first = work(&mut self.memory);
+        let other = work(self.other.as_mut());
+        assert_eq!(format!("{first:?}"), format!("{other:?}"), "memory and {}", self.name);
+        first
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
@@ -221,6 +232,8 @@ impl Pair {
                     self.leases.push(lease);
                 }
             }
+            Step::Fill(step) => self.fill(step, now),
+            Step::Say(word) => self.say(word, now),
             step => self.fire(step),
         }
     }
@@ -329,8 +342,9 @@ impl Pair {
             let index = usize::from(*index) % runs[at_run].task_runs.len();
             let desk = Desk { store: &mut self.memory, lease, dag: dag.clone() };
             let row = runs[at_run].task_runs[index].clone();
-            // A batch has one entry a task run.
-            if batch.progressed.iter().any(|other| other.id == row.id) {
+            // A batch has one entry a task run, and ends no attempt twice.
+            let has_end = batch.ends.iter().any(|other| other.end.task_run_id == row.id);
+            if has_end || batch.progressed.iter().any(|other| other.id == row.id) {
                 continue;
             }
             match what % 5 {
@@ -347,6 +361,10 @@ impl Pair {
                 2 => {
                     desk.end(&mut batch, &mut runs[at_run], index, now);
                     batch.ends.last_mut().unwrap().released = what % 3 != 0;
+                    let ended = &mut batch.progressed.last_mut().unwrap().progress;
+                    ended.fingerprint = (what % 4 != 0).then(|| (what % 7).to_string());
+                    ended.unchanged = *what > 200;
+                    runs[at_run].task_runs[index].progress = ended.clone();
                 }
                 3 => {
                     let no = row.progress.attempt_no;
@@ -409,7 +427,14 @@ impl Pair {
             self.both(|store| store.node(lease.node_id)).unwrap();
             self.both(|store| store.open_runs(lease.scope_id)).unwrap();
         }
-        self.both(|store| store.verify()).unwrap();
+        self.both(|store| {
+            let mut found = store.verify()?;
+            found.iter_mut().for_each(|violation| violation.rows.sort());
+            Ok::<_, StoreError>(found)
+        })
+        .unwrap();
+        self.compare_backfills();
+        self.compare_questions();
     }
 }
 
@@ -417,22 +442,42 @@ fn pick<T>(of: &[T], which: u8) -> Option<&T> {
     of.get(usize::from(which) % of.len().max(1))
 }
 
+/// How many stories are told; `PROPTEST_CASES` says otherwise.
+fn cases(usual: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+}
+
+fn config(usual: u32) -> ProptestConfig {
+    ProptestConfig { cases: cases(usual), failure_persistence: None, ..Default::default() }
+}
+
+fn tell(mut stores: Stores, steps: Vec<Step>) {
+    stores.take(Step::Join, 0);
+    stores.take(Step::Register(0), 0);
+    for (now, step) in (1..).zip(steps) {
+        stores.take(step, now);
+    }
+    stores.compare();
+}
+
+#[cfg(feature = "sqlite")]
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(config(64))]
 
     #[test]
-    fn both_stores_give_the_same_answers(steps in prop::collection::vec(step(), 1..40)) {
-        let mut pair = Pair {
-            memory: MemoryStore::new(),
-            sqlite: open(":memory:"),
-            leases: Vec::new(),
-            runs: Vec::new(),
-        };
-        pair.take(Step::Join, 0);
-        pair.take(Step::Register(0), 0);
-        for (now, step) in (1..).zip(steps) {
-            pair.take(step, now);
-        }
-        pair.compare();
+    fn a_file_gives_the_same_answers_as_memory(steps in prop::collection::vec(step(), 1..40)) {
+        let file = super::support::file::open(":memory:");
+        tell(Stores::beside("SQLite", Box::new(file)), steps);
+    }
+}
+
+#[cfg(feature = "postgres")]
+proptest! {
+    // Each in a schema of its own.
+    #![proptest_config(config(24))]
+
+    #[test]
+    fn a_server_gives_the_same_answers_as_memory(steps in prop::collection::vec(step(), 1..40)) {
+        tell(Stores::beside("PostgreSQL", Box::new(crate::postgres::open())), steps);
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use mainspring::model::journal::{Entry, pack};
 use mainspring::model::{
-    AttemptEnd, AttemptRecord, AttemptStart, BizOffset, DagDef, Date, Dependency, EdgeKind,
-    Instant, NodeId, NodeRow, Outcome, Progress, RunId, RunRow, RunState, ScheduleDef, ScopeLease,
-    State, TaskDef, TaskPolicy, TaskRunId, TaskRunRow, TimeRule, Token, Trigger,
+    AttemptEnd, AttemptRecord, AttemptStart, BackfillPlan, BackfillTask, BizOffset, DagDef, Date,
+    Dependency, EdgeKind, Instant, NodeId, NodeRow, Outcome, PlannedRun, Progress, RunId, RunRow,
+    RunState, ScheduleDef, ScopeLease, State, TaskDef, TaskPolicy, TaskRunId, TaskRunRow, TaskSet,
+    TimeRule, Token, Trigger,
 };
 use mainspring::store::{Batch, CreatedRun, Ended, NextIds, Progressed, RegisteredDag, Store};
 
@@ -140,6 +141,40 @@ pub fn new_run(dag: &RegisteredDag, lease: ScopeLease, ids: NextIds, nominal: i6
         })
         .collect();
     CreatedRun { row, task_runs, schedules: Vec::new() }
+}
+
+/// A plan of all tasks of a dag for some instants.
+pub fn backfill_plan(dag: &RegisteredDag, hash: &str, nominals: &[i64]) -> BackfillPlan {
+    let mut plan = BackfillPlan::nothing();
+    plan.ask.dag = dag.def.key.clone();
+    plan.hash = hash.into();
+    plan.tasks = (dag.tasks.iter())
+        .map(|task| BackfillTask {
+            dag: dag.def.key.clone(),
+            name: task.def.name.clone(),
+            task_id: task.task_id,
+            version_id: task.version_id,
+            batch: false,
+        })
+        .collect();
+    plan.sets.push(TaskSet {
+        dag: dag.def.key.clone(),
+        tasks: (0..plan.tasks.len() as u32).collect(),
+        keep: Vec::new(),
+        timezone: "UTC".into(),
+        alone: false,
+    });
+    plan.runs = (0u32..)
+        .zip(nominals)
+        .map(|(group, nominal)| PlannedRun {
+            set: 0,
+            group,
+            nominal_at: at(*nominal),
+            biz_date: Date::parse("2024-01-14").unwrap(),
+            interval: (at(*nominal - 86_400), at(*nominal)),
+        })
+        .collect();
+    plan
 }
 
 /// A store with a process in it and `flights` registered.

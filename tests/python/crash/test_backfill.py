@@ -123,3 +123,52 @@ def test_a_killed_kernel_in_the_middle_of_200_cells_is_taken_up_by_a_new_one(tmp
     finally:
         talk.stop_channels()
         manager.shutdown_kernel(now=True)
+
+
+HELD = WITNESS + '''
+import os, sys, time
+ms.use(database=sys.argv[1])
+with ms.Dag("orders", schedule="0 2 * * *") as dag:
+    @ms.task(retries=0)
+    def load(biz_date):
+        say(pid=os.getpid(), date=str(biz_date))
+        while os.environ.get("HOLD") and not os.path.exists(os.environ["GO"]):
+            time.sleep(0.01)
+'''
+
+APPLY = HELD + '''
+done = ms.backfill(dag, "2024-01-02", "2024-01-02", only="all").apply(progress=False)
+print(done.state)
+'''
+
+ASK = HELD + '''
+for ask in (lambda: dag.run("2024-01-02"), lambda: dag.rerun(1, tasks=["load"])):
+    try:
+        ask()
+    except ms.ConflictError as error:
+        print(str(error).splitlines()[0])
+print(dag.run("2024-01-03").state)
+open(os.environ["GO"], "w").close()
+ms.backfills(1).wait(60)
+print(dag.run("2024-01-02").state, dag.rerun(1, tasks=["load"]).state)
+from mainspring._session import history
+print(history().verify())
+'''
+
+
+def test_a_person_in_another_process_waits_for_the_backfill(tmp_path):
+    witness, database = tmp_path / "witness", tmp_path / "m.db"
+    env = {"WITNESS": witness, "GO": tmp_path / "go"}
+    first = HELD + "\nprint(dag.run('2024-01-02').state)\n"
+    code, out, err = finish(start(tmp_path, first, database, env=env, name="first.py"), 60)
+    assert (code, out) == (0, "SUCCESS\n"), err
+    child = start(tmp_path, APPLY, database, env={**env, "HOLD": "1"})
+    until(lambda: len(said(witness)) == 2 or child.poll() is not None, 60)
+    code, out, err = finish(start(tmp_path, ASK, database, env=env, name="ask.py"), 90)
+    assert code == 0, err
+    refused = "run 2 of backfill 1 computes orders for this date at the moment"
+    assert out.splitlines() == [refused, refused, "SUCCESS", "SUCCESS SUCCESS", "[]"]
+    code, out, err = finish(child, 30)
+    assert (code, out) == (0, "SUCCESS\n"), err
+    # The first run, the backfill, the other date, and this one twice more.
+    assert Counter(row["date"] for row in said(witness)) == {"2024-01-02": 4, "2024-01-03": 1}

@@ -1,1 +1,1 @@
-SELECT id, revision FROM dag WHERE removed_at IS NULL
+SELECT id, revision FROM dag WHERE removed_at IS NULL ORDER BY id

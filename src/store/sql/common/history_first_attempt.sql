@@ -9,6 +9,6 @@ FROM (
     SELECT min(+attempt.id)
     FROM attempt_lease
     CROSS JOIN attempt
-        ON attempt.task_run_id = attempt_lease.task_run_id
+    WHERE attempt.task_run_id = attempt_lease.task_run_id
         AND attempt.attempt_no = attempt_lease.attempt_no
-)
+) AS firsts

@@ -2,6 +2,6 @@
 -- rows would cost more than reading them one by one.
 SELECT attempt.id
 FROM run
-CROSS JOIN task_run ON task_run.run_id = run.id
-CROSS JOIN attempt ON attempt.task_run_id = task_run.id
-WHERE {{conditions}}
+CROSS JOIN task_run
+CROSS JOIN attempt
+WHERE task_run.run_id = run.id AND attempt.task_run_id = task_run.id AND {{conditions}}

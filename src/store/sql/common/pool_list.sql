@@ -1,5 +1,9 @@
 SELECT
     pool.name,
     pool.slots,
-    (SELECT coalesce(sum(slots), 0) FROM attempt_lease WHERE attempt_lease.pool = pool.name)
+    (
+        SELECT CAST(coalesce(sum(slots), 0) AS BIGINT)
+        FROM attempt_lease
+        WHERE attempt_lease.pool = pool.name
+    )
 FROM pool

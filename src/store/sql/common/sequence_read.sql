@@ -1,1 +1,1 @@
-SELECT run, task_run, attempt FROM sequence WHERE only = 1
+SELECT run, task_run, attempt FROM sequence WHERE "only" = 1

@@ -1,5 +1,6 @@
 -- Work that began before its pool was made smaller goes on, and breaks nothing.
-SELECT attempt_lease.pool, sum(attempt_lease.slots), coalesce(pool.slots, 0)
+SELECT
+    attempt_lease.pool, CAST(sum(attempt_lease.slots) AS BIGINT), coalesce(pool.slots, 0)
 FROM attempt_lease
 LEFT JOIN pool ON pool.name = attempt_lease.pool
 LEFT JOIN attempt

@@ -176,7 +176,7 @@ fn scheduler_dies(points: &[&str]) {
         let least = if often.iter().any(|word| point.starts_with(word)) { 2 } else { 1 };
         let mut deaths = 0;
         for nth in 1..=3 {
-            let folder = Folder::new("process-crash");
+            let folder = Folder::with_file("process-crash");
             let home = folder.database().parent().unwrap().to_owned();
             let Some(scheduler) = dies(&home, point, nth) else { break };
             deaths += 1;
@@ -216,7 +216,7 @@ fn a_supervisor_that_dies_anywhere_costs_an_attempt_and_leaves_nobody() {
         "dead.before",
         "dead.after",
     ] {
-        let folder = Folder::new("supervisor-crash");
+        let folder = Folder::with_file("supervisor-crash");
         let home = folder.database().parent().unwrap().to_owned();
         let session = open(&home, anew("the_supervisor"), 1, Some(&format!("{point}|1")));
         register(&session, tasks(kills(point)));

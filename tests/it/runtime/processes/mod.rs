@@ -106,6 +106,7 @@ fn open(folder: &Path, supervisor: Vec<OsString>, workers: u32, point: Option<&s
     let database = folder.join("test.db");
     let options = SessionOptions {
         database: database.clone(),
+        files: None,
         role: "test".into(),
         host: "here".into(),
         slots: 3,

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use mainspring::model::{AttemptRecord, Outcome, State};
-use mainspring::store::{AttemptFilter, SqliteOptions, SqliteStore, Store};
+use mainspring::store::{AttemptFilter, SqlStore as _, SqliteOptions, SqliteStore, Store};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ fn the_false_supervisor() {
 }
 
 fn leases(folder: &Path) -> usize {
-    let store = SqliteStore::open(folder.join("test.db"), SqliteOptions::default()).unwrap();
+    let mut store = SqliteStore::open(folder.join("test.db"), SqliteOptions::default()).unwrap();
     let text = "SELECT count(*) FROM attempt_lease";
     match store.ask(text, &[]).unwrap().rows[0][0] {
         mainspring::store::SqlValue::Integer(count) => usize::try_from(count).unwrap(),
@@ -88,7 +88,7 @@ fn leases(folder: &Path) -> usize {
 
 #[test]
 fn a_tree_that_cannot_be_killed_keeps_its_slot_until_it_is_gone() {
-    let folder = Folder::new("unkillable");
+    let folder = Folder::with_file("unkillable");
     let home = folder.database().parent().unwrap().to_owned();
     let session = open(&home, anew("unkillable::the_false_supervisor"), 3, None);
     register(

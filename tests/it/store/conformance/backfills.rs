@@ -4,47 +4,18 @@
 use std::sync::Arc;
 
 use mainspring::model::{
-    BackfillId, BackfillPlan, BackfillRow, BackfillRunRow, BackfillState, BackfillTask, Date,
-    PlannedRun, RunState, TaskSet, Trigger, backfill_notes,
+    BackfillId, BackfillPlan, BackfillRow, BackfillRunRow, BackfillState, RunId, RunState, TaskId,
+    Trigger, Unfilled, backfill_notes,
 };
 use mainspring::store::{
     BackfillMoved, Batch, CommitError, CreatedRun, InTheWay, RunFilter, Store,
 };
 
-use crate::store::support::{Desk, at, new_run, node};
+use crate::store::support::{Desk, at, backfill_plan, new_run, node};
 
 /// A plan of all tasks of the dag for some instants.
 fn plan(desk: &Desk<'_>, hash: &str, nominals: &[i64]) -> BackfillPlan {
-    let mut plan = BackfillPlan::nothing();
-    plan.ask.dag = desk.dag.def.key.clone();
-    plan.hash = hash.into();
-    plan.tasks = (desk.dag.tasks.iter())
-        .map(|task| BackfillTask {
-            dag: desk.dag.def.key.clone(),
-            name: task.def.name.clone(),
-            task_id: task.task_id,
-            version_id: task.version_id,
-            batch: false,
-        })
-        .collect();
-    plan.sets.push(TaskSet {
-        dag: desk.dag.def.key.clone(),
-        tasks: (0..plan.tasks.len() as u32).collect(),
-        keep: Vec::new(),
-        timezone: "UTC".into(),
-        alone: false,
-    });
-    plan.runs = (0u32..)
-        .zip(nominals)
-        .map(|(group, nominal)| PlannedRun {
-            set: 0,
-            group,
-            nominal_at: at(*nominal),
-            biz_date: Date::parse("2024-01-14").unwrap(),
-            interval: (at(*nominal - 86_400), at(*nominal)),
-        })
-        .collect();
-    plan
+    backfill_plan(&desk.dag, hash, nominals)
 }
 
 fn row(desk: &mut Desk<'_>, plan: BackfillPlan) -> BackfillRow {
@@ -180,6 +151,41 @@ pub fn a_run_of_a_cell_that_is_open_elsewhere_is_refused(store: &mut dyn Store) 
         desk.cancel(&mut batch, &mut other, index);
     }
     desk.store.commit(&batch).unwrap();
+}
+
+pub fn what_is_asked_for_waits_for_the_backfill_that_computes_it(store: &mut dyn Store) {
+    let mut desk = Desk::open(store);
+    let known = begin(&mut desk, "one", &[100, 200]);
+    let (batch, made) = filling(&mut desk, &known, 0);
+    desk.store.commit(&batch).unwrap();
+    let task = made.task_runs[1].task_id;
+    let asked = |run: i64, nominal: i64| Unfilled {
+        run: RunId(run),
+        dag_id: made.row.dag_id,
+        nominal_at: at(nominal),
+        tasks: vec![task],
+    };
+    let mine = made.row.id.0;
+    let mut refused = desk.batch();
+    refused.unfilled.push(asked(mine + 1, 100));
+    match desk.store.commit(&refused) {
+        Err(CommitError::CellFilled { task: found, nominal_at, run, backfill }) => {
+            assert_eq!((found, nominal_at), (task, at(100)));
+            assert_eq!((run, backfill), (made.row.id, known.id));
+        }
+        other => panic!("{other:?}"),
+    }
+    // The run itself, another time, another task.
+    let mut batch = desk.batch();
+    let other = Unfilled { tasks: vec![TaskId(99)], ..asked(mine + 1, 100) };
+    batch.unfilled = vec![asked(mine, 100), asked(mine + 1, 200), other];
+    desk.store.commit(&batch).unwrap();
+    // It ends in the same batch.
+    let mut made = made;
+    for index in 0..made.task_runs.len() {
+        desk.cancel(&mut refused, &mut made, index);
+    }
+    desk.store.commit(&refused).unwrap();
 }
 
 pub fn a_backfill_moves_from_where_it_stands(store: &mut dyn Store) {

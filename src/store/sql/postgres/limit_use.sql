@@ -1,0 +1,7 @@
+SELECT
+    (SELECT value FROM limits WHERE name = $1),
+    CAST(coalesce(sum(CAST(held.value AS BIGINT)), 0) AS BIGINT),
+    count(*)
+FROM attempt_lease
+CROSS JOIN LATERAL json_each_text(CAST(attempt_lease.limits AS JSON)) AS held
+WHERE attempt_lease.limits IS NOT NULL AND held.key = $1

@@ -1,0 +1,1 @@
+SELECT application, version, deployment FROM mainspring

@@ -1,0 +1,1 @@
+ALTER TABLE {{table}} ATTACH PARTITION {{table}}_{{month}} FOR VALUES FROM ({{from}}) TO ({{until}})

@@ -1,0 +1,1 @@
+SELECT pg_xact_status(CAST(CAST(CAST($1 AS BIGINT) AS TEXT) AS xid8))
