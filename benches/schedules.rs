@@ -93,6 +93,7 @@ fn at_once(count: i64) -> (Duration, Duration) {
         clock,
         leads: Some("schedules".into()),
         durable: true,
+        logs: mainspring::runtime::LogOptions::default(),
     };
     let session = Session::open(options, Arc::new(Nobody)).unwrap();
     let dags: Vec<DagDef> = (1..=count).map(|number| dag(number, "0 1 * * *")).collect();
