@@ -237,7 +237,6 @@ pub(super) mod postgres {
         RUN_MOVE_MANY = "postgres/run_move_many";
         RUN_SCHEDULE_INSERT_MANY = "postgres/run_schedule_insert_many";
         RUN_TIMED_MANY = "postgres/run_timed_many";
-        SEQUENCE_HOLD = "postgres/sequence_hold";
         TASK_RUN_INSERT_MANY = "postgres/task_run_insert_many";
         TASK_RUN_MOVED = "postgres/task_run_moved";
         TASK_RUN_NOMINAL = "postgres/task_run_nominal";

@@ -58,11 +58,7 @@ pub(super) fn commit(conn: &Connection, batch: &Batch, months: &mut Months) -> D
     write(conn, batch, sequence, months)?;
     schedules::commit(conn, batch)?;
     backfills::fill(conn, batch)?;
-    if !batch.unfilled.is_empty() {
-        // A run of a backfill that is being made is there when this has been waited for.
-        conn.prepare_cached(texts::SEQUENCE_HOLD)?.query_row([], |_| Ok(()))?;
-        backfills::check_unfilled(conn, batch)?;
-    }
+    backfills::check_unfilled(conn, batch)?;
     backfills::check_cells(conn, batch)?;
     requests::answer(conn, batch)
 }

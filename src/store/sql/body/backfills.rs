@@ -263,6 +263,9 @@ pub(super) fn check_cells(conn: &Connection, batch: &Batch) -> Found<()> {
 /// Refuses what is asked for by hand of cells that the run of a backfill computes that somebody else
 /// decides for.
 pub(super) fn check_unfilled(conn: &Connection, batch: &Batch) -> Found<()> {
+    if batch.unfilled.is_empty() {
+        return Ok(());
+    }
     let mut select = conn.prepare_cached(texts::CELL_FILLED)?;
     for asked in &batch.unfilled {
         let values = params![asked.nominal_at.0, asked.dag_id.0, asked.run.0];
