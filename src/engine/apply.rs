@@ -216,9 +216,10 @@ impl World {
             return Err(rule(at, "a transition was left out"));
         }
         // What stands for items runs without an attempt of its own, and so does what another runs for.
-        let whole =
-            (task_run.is_mapped() || self.block(at).is_some()) && to.attempt_no == found.attempt_no;
-        let started = to.state == State::Running && !whole;
+        let is_whole = || {
+            to.attempt_no == found.attempt_no && (task_run.is_mapped() || self.block(at).is_some())
+        };
+        let started = to.state == State::Running && !is_whole();
         if to.attempt_no != found.attempt_no + u32::from(started) {
             return Err(rule(at, "attempts are numbered without a gap"));
         }

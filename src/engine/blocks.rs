@@ -49,6 +49,13 @@ pub(super) fn blocks_of(plan: &BackfillPlan) -> Vec<Block> {
     blocks
 }
 
+/// The task run of a task in a run.
+pub(super) fn place_of(run: &Run, task: TaskId) -> Option<TaskRunRef> {
+    let mut tasks = (0u32..).zip(&run.plan.tasks);
+    let (index, _) = tasks.find(|(_, planned)| planned.task_id == task)?;
+    Some(TaskRunRef { run: run.row.id, index })
+}
+
 /// Tasks that compute a range as one, though one of its dates waits for another by way of other tasks:
 /// what runs for both would wait for its own end. An edge to itself is refused where it is read.
 pub(super) fn check(dag: &DagDef) -> Vec<Problem> {
@@ -114,11 +121,7 @@ impl World {
             let place = filling.places().get(*ordinal as usize)?;
             let Some(id) = place.run else { continue };
             match self.runs.get(&id) {
-                Some(run) => {
-                    let index = (0u32..).zip(&run.plan.tasks);
-                    let mut index = index.filter(|(_, task)| task.task_id == of.task);
-                    members.extend(index.next().map(|(index, _)| TaskRunRef { run: id, index }));
-                }
+                Some(run) => members.extend(place_of(run, of.task)),
                 None if place.state == Some(RunState::Running) => return None,
                 None => {}
             }

@@ -18,7 +18,7 @@ mod trouble;
 
 pub use facts::{DagFacts, Facts, Life, Past};
 
-use crate::model::{BackfillAsk, Instant, Planned, Problem, SpecError, TaskDef, Why};
+use crate::model::{BackfillAsk, Instant, Planned, Problem, SpecError, Why};
 
 /// So many cells a plan has at most, those included that it does not compute.
 pub const LIMIT: usize = 1_000_000;
@@ -84,9 +84,4 @@ fn refuse_empty_range(planned: &Planned) -> Result<(), SpecError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Whether consecutive dates of a task are computed as one block.
-fn is_batch(def: &TaskDef) -> bool {
-    def.batch
 }

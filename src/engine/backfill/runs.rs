@@ -68,7 +68,7 @@ impl<P: Past> Planner<'_, P> {
             name: node.task.def.name.clone(),
             task_id: node.task.task_id,
             version_id: node.task.version_id,
-            batch: super::is_batch(&node.task.def),
+            batch: node.task.def.batch,
         }
     }
 
@@ -192,7 +192,7 @@ impl<P: Past> Planner<'_, P> {
     fn join_batches(&self, runs: &[Raw], sets: &[TaskSet], shown: &[u32], waits: &mut Waits) {
         for (number, task) in (0u32..).zip(shown) {
             let node = &self.board.nodes[*task as usize];
-            if !super::is_batch(&node.task.def) {
+            if !node.task.def.batch {
                 continue;
             }
             let times = &self.board.timelines[node.timeline];

@@ -1,9 +1,9 @@
 //! Task runs of which one runs for all: they start together, and end as that one does.
 
 use super::super::TaskRunRef;
-use super::super::blocks::BlockRef;
+use super::super::blocks::{BlockRef, place_of};
 use super::draft::Draft;
-use crate::model::{RunId, RunState, State};
+use crate::model::{RunState, State};
 
 /// The code of what failed because what runs for it did, or because it cannot.
 const BATCH: &str = "BATCH";
@@ -31,11 +31,7 @@ impl Draft<'_> {
         for ordinal in &of.places {
             let place = filling.places().get(*ordinal as usize)?;
             let Some(id) = self.run_at(filling, *ordinal) else { continue };
-            let Some(at) = self.member(id, |run| {
-                let tasks = (0u32..).zip(&run.plan.tasks);
-                let mut of_it = tasks.filter(|(_, task)| task.task_id == of.task);
-                of_it.next().map(|(index, _)| index)
-            }) else {
+            let Some(at) = self.run(id).and_then(|run| place_of(run, of.task)) else {
                 if self.run(id).is_none() && place.state == Some(RunState::Running) {
                     return None;
                 }
@@ -45,14 +41,6 @@ impl Draft<'_> {
             members.extend(state.filter(|state| !state.is_final()).map(|state| (at, state)));
         }
         Some(members)
-    }
-
-    fn member(
-        &self,
-        id: RunId,
-        index: impl FnOnce(&super::super::Run) -> Option<u32>,
-    ) -> Option<TaskRunRef> {
-        self.run(id).and_then(index).map(|index| TaskRunRef { run: id, index })
     }
 
     /// One of a block is BLOCKED: nobody can run for all of it, and those that wait have failed.
